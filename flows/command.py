@@ -1,0 +1,125 @@
+"""The command line of the flows: settings in, exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    CliSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
+
+from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
+from models.settings import Settings
+
+
+class Command(Settings, BaseSettings):
+    """The settings tree as a command line.
+
+    What is given on the command line wins over the environment (INTAGLIO_FIT__SIDE=768), that over
+    the YAML file, that over the preset.
+    """
+
+    model_config = SettingsConfigDict(
+        cli_kebab_case=True,
+        cli_implicit_flags=True,
+        cli_avoid_json=True,
+        cli_use_class_docs_for_groups=True,
+        env_prefix="INTAGLIO_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+    )
+
+    config: str | None = None
+    """YAML file with any of these settings, grouped as they are here."""
+    dry_run: bool = False
+    """Say what would be done, with an estimate of time and disk, and do nothing."""
+
+
+def parse(program: str, description: str, arguments: list[str]) -> Command:
+    """Read the settings from command line, environment, YAML file and preset.
+
+    Args:
+        program: Name for the usage line.
+        description: First paragraph of ``--help``.
+        arguments: The command line without the program.
+
+    Raises:
+        BadSettings: Naming the field and its bound.
+    """
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--config")
+    config = early.parse_known_args(arguments)[0].config
+
+    class Sources(Command):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            command_line: Any = CliSettingsSource(
+                settings_cls, cli_prog_name=program, cli_parse_args=arguments
+            )
+            sources = (command_line, env_settings)
+            return (*sources, _yaml(settings_cls, config)) if config else sources
+
+    Sources.__doc__ = description
+    try:
+        return Sources()
+    except ValidationError as error:
+        raise BadSettings("\n".join(map(_explain, error.errors()))) from error
+
+
+def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
+    try:
+        with open(path, encoding="utf-8"):
+            return YamlConfigSettingsSource(settings, yaml_file=path)
+    except OSError as error:
+        raise BadSettings(f"config: {path} cannot be read: {error.strerror}.") from error
+    except Exception as error:
+        raise BadSettings(f"config: {path} is no YAML: {error}") from error
+
+
+def _explain(error: Any) -> str:
+    field = ".".join(str(part) for part in error["loc"]) or "settings"
+    given = error.get("input")
+    shown = f" (given: {given!r})" if isinstance(given, str | int | float) else ""
+    return f"{field}: {error['msg']}{shown}"
+
+
+def settings_of(command: Command) -> Settings:
+    """The settings without what belongs to the command line alone."""
+    fields = {name: getattr(command, name) for name in Settings.model_fields}
+    return Settings.model_construct(**fields)
+
+
+def run_command(main: Callable[[list[str]], ExitCode]) -> int:
+    """Run a flow's main function, and turn whatever happens into an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return main(sys.argv[1:])
+    except StopRun as error:
+        print(f"{error.message}\n{error.cure}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("Interrupted; the same command goes on from here.", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except IntaglioError as error:
+        print(f"{error.message}\n{error.cure}", file=sys.stderr)
+        return 1
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt

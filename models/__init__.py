@@ -1,0 +1,1 @@
+"""The nouns: settings, records and errors. Nothing here touches a disk, a network or Prefect."""

@@ -1,0 +1,1 @@
+"""The verbs: one stage a module, a pure function first, a thin Prefect task beneath it."""

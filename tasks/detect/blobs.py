@@ -1,0 +1,141 @@
+"""The classical method: what is much larger than a letter and not made of letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from models.records import Detection, PageFacts, Region, RegionKind
+from tasks.detect.boxes import merge_close, reading_order
+from tasks.detect.page import Gray, InkPage, PixelBox, area, fit, read_ink, relative, to_gray8
+
+LONG_SIDE = 640
+"""Pixels on the page's longer side: letters stay separate, and a page costs about 8 ms."""
+LETTER_BOUNDS = (0.006, 0.03)
+"""Smallest and largest height taken for a letter's, as a fraction of the page's height."""
+MOST_TEXT = 0.5
+"""A region with more than this share of its ink in letter-sized pieces is text."""
+SMALLEST = 0.01
+"""Regions under this fraction of the page are not reported."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The connected pieces of a page's ink.
+
+    Attributes:
+        labels: (H, W) int32 piece numbers; 0 is paper.
+        small: (pieces,) bool, whether a piece is letter-sized.
+        letter: Height of a letter in pixels.
+    """
+
+    labels: NDArray[np.int32]
+    small: NDArray[np.bool_]
+    letter: float
+
+    def text_share(self, window: tuple[slice, slice], part: Gray | None = None) -> float:
+        """The share of ink in a window (within `part`, if given) that is letter-sized."""
+        labels = self.labels[window]
+        labels = labels[labels > 0] if part is None else labels[(labels > 0) & (part > 0)]
+        return float(self.small[labels].mean()) if labels.size else 1.0
+
+
+class BlobsDetector:
+    """Finds pictures without a model, by the size and the make-up of connected ink.
+
+    ``score`` is the summed area of the regions as a fraction of the page. It cannot tell a
+    picture from an ornament or from sheet music; every region is reported as an engraving.
+    """
+
+    name = "blobs"
+    version = "1"
+
+    def render_dpi(self, page: PageFacts) -> float:
+        """What gives `LONG_SIDE` pixels on the longer side."""
+        return LONG_SIDE * 72.0 / max(page.width, page.height)
+
+    def __call__(self, gray: NDArray[np.uint8]) -> Detection:
+        """Measure a page, (H, W) uint8, and find its pictures."""
+        page = read_ink(fit(to_gray8(gray), LONG_SIDE))
+        regions = [] if page.blank else find_blobs(page)
+        picture_area = sum(area(region.box) for region in regions)
+        return Detection(
+            score=picture_area,
+            measures={"picture_area": picture_area, "ink": page.ink_share},
+            regions=regions,
+            blank=page.blank,
+        )
+
+
+def find_blobs(page: InkPage) -> list[Region]:
+    """The pictures of a page, in reading order."""
+    pieces = read_pieces(page.ink)
+    boxes = merge_close(_seeds(page.ink, pieces), gap=round(pieces.letter))
+    height, width = page.ink.shape
+    regions = []
+    for box in boxes:
+        x0, y0, x1, y1 = box
+        if min(x1 - x0, y1 - y0) < 4 * pieces.letter:
+            continue
+        text = pieces.text_share((slice(y0, y1), slice(x0, x1)))
+        if text <= MOST_TEXT and (x1 - x0) * (y1 - y0) >= SMALLEST * height * width:
+            regions.append(
+                Region(
+                    box=relative(box, (height, width)),
+                    kind=RegionKind.ENGRAVING,
+                    confidence=1.0 - text,
+                )
+            )
+    return reading_order(regions)
+
+
+def read_pieces(ink: Gray) -> Pieces:
+    """Label the ink and measure its letters: the ink-weighted median height of small pieces."""
+    page_height, page_width = ink.shape
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    width, height, pixels = stats[:, 2], stats[:, 3], stats[:, 4]
+    letters = (pixels >= 4) & (height >= 4)
+    letters &= (height < 0.06 * page_height) & (width < 0.3 * page_width)
+    letters[0] = False
+    letter = 0.012 * page_height
+    if np.count_nonzero(letters) >= 20:
+        order = np.argsort(height[letters])
+        weight = np.cumsum(pixels[letters][order])
+        letter = float(height[letters][order][np.searchsorted(weight, weight[-1] / 2)])
+    low, high = LETTER_BOUNDS
+    letter = max(1.0, float(np.clip(letter, low * page_height, high * page_height)))
+    small = (height < 2.6 * letter) & (width < 8 * letter)
+    return Pieces(labels=labels.astype(np.int32, copy=False), small=small, letter=letter)
+
+
+def _seeds(ink: Gray, pieces: Pieces) -> list[PixelBox]:
+    """Boxes of closed ink that is several letters high and wide and not made of letters."""
+    page_height, page_width = ink.shape
+    letter = pieces.letter
+    size = max(2, round(0.45 * letter))
+    closed = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(closed, connectivity=8)
+    seeds: list[PixelBox] = []
+    for number in range(1, count):
+        x, y, w, h, pixels = (int(v) for v in stats[number])
+        fill = pixels / (w * h)
+        if min(w, h) < 3 * letter or w * h < 36 * letter * letter or fill < 0.04:
+            continue
+        window = (slice(y, y + h), slice(x, x + w))
+        part = (labels[window] == number).astype(np.uint8)
+        if pieces.text_share(window, part) > MOST_TEXT:
+            continue
+        at_edge = x <= 2 or y <= 2 or x + w >= page_width - 2 or y + h >= page_height - 2
+        sliver = min(w / page_width, h / page_height) < 0.12
+        if at_edge and (fill < 0.3 or sliver):
+            continue
+        # Thin outlines are the edge of the paper or a frame around text, unless they are small
+        # and hold no letters.
+        frame = w * h > 0.3 * page_width * page_height or pieces.text_share(window) > 0.2
+        if fill < 0.3 and frame:
+            continue
+        seeds.append((x, y, x + w, y + h))
+    return seeds

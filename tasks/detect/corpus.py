@@ -1,0 +1,134 @@
+"""Reading a labelled folder in the corpus format, for training and for the benchmark.
+
+The format: ``labels.csv`` beside the PDFs and page images it names, with the columns ``path``
+(relative to the folder), ``page`` (0-based), ``label`` (text, mixed, illustration, blank or
+other), ``boxes`` (JSON list of ``[x0, y0, x1, y1]``, fractions of the displayed page) and
+``work`` (what must never be split between training and measuring). Optional columns:
+``ornaments`` and ``ruled``, boxes of ornaments and initials, and of music, tables and forms.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pymupdf
+
+from models.records import RelativeBox
+from tasks.detect.page import Gray
+
+ILLUSTRATED = ("mixed", "illustration")
+PLAIN = ("text", "blank")
+
+
+@dataclass(frozen=True)
+class LabelledPage:
+    """A page and what a person saw on it.
+
+    Attributes:
+        file: The PDF or page image.
+        path: The same as written in ``labels.csv``.
+        boxes: Pictures; None if nobody drew them.
+        ornaments: Ornaments and initials; None if nobody drew them.
+        ruled: Music, tables and forms; None if nobody drew them.
+    """
+
+    file: Path
+    path: str
+    index: int
+    label: str
+    work: str
+    note: str
+    boxes: tuple[RelativeBox, ...] | None
+    ornaments: tuple[RelativeBox, ...] | None
+    ruled: tuple[RelativeBox, ...] | None
+
+    @property
+    def illustrated(self) -> bool:
+        """Whether the page should be kept."""
+        return self.label in ILLUSTRATED
+
+    @property
+    def judged(self) -> bool:
+        """Whether the page counts in precision and recall."""
+        return self.label in ILLUSTRATED + PLAIN
+
+
+def read_labels(folder: Path, table: Path | None = None) -> list[LabelledPage]:
+    """The pages of a labelled folder, in the order of its table.
+
+    Args:
+        folder: What paths in the table are relative to.
+        table: The table; ``labels.csv`` in the folder if not given.
+    """
+    with (table or folder / "labels.csv").open(newline="", encoding="utf-8") as lines:
+        return [_page(folder, row) for row in csv.DictReader(lines)]
+
+
+def render(file: Path, index: int, dpi: float) -> Gray:
+    """A page as displayed, (H, W) uint8 grey, at `dpi` pixels per inch."""
+    with pymupdf.open(file) as document:
+        return _pixels(document[index], dpi)
+
+
+def render_fit(file: Path, index: int, long_side: int) -> Gray:
+    """A page as displayed, (H, W) uint8 grey, with `long_side` pixels on its longer side."""
+    with pymupdf.open(file) as document:
+        page = document[index]
+        return _pixels(page, 72.0 * long_side / max(page.rect.width, page.rect.height))
+
+
+def page_size(file: Path, index: int) -> tuple[float, float]:
+    """Displayed width and height of a page in points."""
+    with pymupdf.open(file) as document:
+        rect = document[index].rect
+        return float(rect.width), float(rect.height)
+
+
+def by_work(pages: list[LabelledPage]) -> dict[str, list[LabelledPage]]:
+    """Pages grouped by work, works in alphabetical order."""
+    works: dict[str, list[LabelledPage]] = {}
+    for page in sorted(pages, key=lambda page: page.work):
+        works.setdefault(page.work, []).append(page)
+    return works
+
+
+def _pixels(page: pymupdf.Page, dpi: float) -> Gray:
+    scale = dpi / 72.0
+    pixmap = page.get_pixmap(
+        matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
+    )
+    rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
+    return np.ascontiguousarray(rows[:, : pixmap.width])
+
+
+def _page(folder: Path, row: dict[str, str]) -> LabelledPage:
+    boxes = _boxes(row.get("boxes"))
+    if boxes is None and row["label"] in PLAIN:
+        boxes = ()
+    return LabelledPage(
+        file=folder / row["path"],
+        path=row["path"],
+        index=int(row["page"] or 0),
+        label=row["label"],
+        work=row["work"],
+        note=row.get("note") or "",
+        boxes=boxes,
+        ornaments=_boxes(row.get("ornaments")),
+        ruled=_boxes(row.get("ruled")),
+    )
+
+
+def _boxes(text: str | None) -> tuple[RelativeBox, ...] | None:
+    if not text:
+        return None
+    return tuple(_box(numbers) for numbers in json.loads(text))
+
+
+def _box(numbers: Iterator[float]) -> RelativeBox:
+    x0, y0, x1, y1 = (float(number) for number in numbers)
+    return (x0, y0, x1, y1)

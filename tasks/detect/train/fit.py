@@ -1,0 +1,101 @@
+"""The training itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import cv2
+import numpy as np
+import torch
+from numpy.random import default_rng
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import DataLoader, IterableDataset
+
+from tasks.detect.train.augment import LANDSCAPE, PORTRAIT, make_example
+from tasks.detect.train.compose import Bank, make_scene, make_spread
+from tasks.detect.train.net import LayoutNet
+
+BATCH = 16
+CHANNEL_WEIGHTS = (1.0, 0.5, 0.4, 0.3)
+"""How much each map counts in the loss: pictures are what is asked for, text helps to learn."""
+PEAK_RATE = 4e-3
+"""Highest learning rate of the one-cycle schedule (AdamW, weight decay 0.02)."""
+
+
+class _Batches(IterableDataset[tuple[Tensor, Tensor]]):
+    """Training batches, each a function of the seed and its number alone."""
+
+    def __init__(self, bank: Bank, steps: int, seed: int) -> None:
+        super().__init__()
+        self.bank, self.steps, self.seed = bank, steps, seed
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        cv2.setNumThreads(1)
+        for step in range(self.steps):
+            rng = default_rng((self.seed, step))
+            wide = rng.random() < 0.12
+            pairs = []
+            for _ in range(BATCH):
+                scene = make_scene(self.bank, rng)
+                ghost = self.bank.plain[int(rng.integers(len(self.bank.plain)))].gray
+                if wide and scene.gray.shape[0] > scene.gray.shape[1]:
+                    scene = make_spread(scene, make_scene(self.bank, rng))
+                pairs.append(make_example(scene, ghost, LANDSCAPE if wide else PORTRAIT, rng))
+            images, targets = zip(*pairs, strict=True)
+            yield torch.from_numpy(np.stack(images)), torch.from_numpy(np.stack(targets))
+
+
+def fit(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) -> LayoutNet:
+    """Train a network from scratch.
+
+    Args:
+        bank: What training scenes are made from.
+        steps: Batches of `BATCH` images.
+        seed: Fixes the initial weights and every training image.
+        log: Told how far it has come.
+    """
+    torch.manual_seed(seed)
+    net = LayoutNet().train()
+    optimizer = torch.optim.AdamW(net.parameters(), PEAK_RATE, weight_decay=0.02)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, steps, pct_start=0.15)
+    average = torch.optim.swa_utils.AveragedModel(
+        net, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.99), use_buffers=True
+    )
+    started, total = time.monotonic(), 0.0
+    # Spawned, not forked: a fork in which OpenCV's threads have run already may hang.
+    batches = DataLoader(
+        _Batches(bank, steps, seed),
+        batch_size=None,
+        num_workers=1,
+        prefetch_factor=6,
+        multiprocessing_context="spawn",
+    )
+    for step, (images, targets) in enumerate(batches, 1):
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = net(images)
+        value = loss(logits.float(), targets)
+        optimizer.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+        optimizer.step()
+        schedule.step()
+        average.update_parameters(net)
+        total += float(value.detach())
+        if step % 50 == 0:
+            log(f"step {step}/{steps} loss {total / 50:.3f} {time.monotonic() - started:.0f} s")
+            total = 0.0
+    trained: LayoutNet = average.module  # type: ignore[assignment]
+    return trained.eval()
+
+
+def loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy on every map, and dice on the map of pictures."""
+    weights = torch.tensor(CHANNEL_WEIGHTS).view(1, -1, 1, 1)
+    each = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+    entropy = (each * weights).sum(1).mean()
+    drawn, wanted = torch.sigmoid(logits[:, 0]), targets[:, 0]
+    both = (drawn * wanted).sum((1, 2))
+    dice = 1 - (2 * both + 20) / (drawn.sum((1, 2)) + wanted.sum((1, 2)) + 20)
+    return entropy + 0.5 * dice.mean()

@@ -1,0 +1,236 @@
+"""Discovery: which PDFs the archive holds, what each one is, and which are the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+from pydantic import ValidationError
+from slugify import slugify
+
+from models.errors import BadSettings, InputFault, UnreadableFile
+from models.records import Fault, Pdf
+from models.settings import Settings
+from tasks import session, work
+from tasks.ledger import STATE
+from tasks.session import Job, Session
+from tasks.storage import Storage, named_errors
+
+ARCHIVE = f"{STATE}/archive.jsonl"
+"""What discovery found last time, so that unchanged files are not read again."""
+SAVE_EVERY = 50
+VOLUME_LENGTH = 80
+"""Characters of a volume's name at most; a path has other parts too."""
+SLOWEST_READ = 5e6
+"""Bytes a second a disk must give before reading a PDF counts as hanging."""
+
+T = TypeVar("T")
+
+
+def find_pdfs(source: str, output: Storage) -> list[Pdf]:
+    """List the PDFs of a source, unread, sorted by name.
+
+    Args:
+        source: See :class:`models.settings.Settings`.
+        output: Files below it are never part of the archive.
+
+    Raises:
+        BadSettings: The source does not exist.
+        StorageGone: It cannot be listed.
+    """
+    with named_errors(f"listing {source}"):
+        if source.endswith(".txt"):
+            paths = _listed(source)
+            base = ""
+        else:
+            paths, base = _searched(source)
+        inside = output.path() + "/"
+        found = [_pdf(path, base) for path in paths if not path.startswith(inside)]
+    return sorted(found, key=lambda pdf: pdf.name)
+
+
+def _listed(source: str) -> list[str]:
+    """The paths in a text file, one a line; `#` begins a comment."""
+    try:
+        with fsspec.open(source, "rt", encoding="utf-8", errors="surrogateescape") as stream:
+            lines = [line.strip("\r\n") for line in stream]
+    except FileNotFoundError:
+        raise BadSettings(f"source: {source} does not exist.") from None
+    named = [line for line in lines if line.strip() and not line.startswith("#")]
+    return list(dict.fromkeys(line if "://" in line else os.path.abspath(line) for line in named))
+
+
+def _searched(source: str) -> tuple[list[str], str]:
+    """The paths a file, folder, glob or URL stands for, and the folder their names start from."""
+    fs, root = fsspec.url_to_fs(source)
+    local = isinstance(fs, LocalFileSystem)
+    if fs.isdir(root):
+        paths = list(_walk(root)) if local else [p for p in fs.find(root) if _is_pdf(p)]
+        base = root
+    elif fs.exists(root):
+        paths, base = [root], os.path.dirname(root)
+    elif any(sign in root for sign in "*?["):
+        paths = []
+        for path in fs.glob(root):
+            paths += _walk(path) if local and fs.isdir(path) else [path] if _is_pdf(path) else []
+        fixed = root[: min(root.index(sign) for sign in "*?[" if sign in root)]
+        base = fixed.rpartition("/")[0]
+    else:
+        raise BadSettings(f"source: {source} does not exist.")
+    prefix = "" if local else f"{fs.unstrip_protocol('').rstrip('/')}/"
+    return [prefix + path for path in paths], prefix + base.rstrip("/") + "/"
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for parent, _, files in os.walk(folder):
+        yield from (os.path.join(parent, name) for name in files if _is_pdf(name))
+
+
+def _is_pdf(path: str) -> bool:
+    return path.lower().endswith(".pdf")
+
+
+def _pdf(path: str, base: str) -> Pdf:
+    name = path[len(base) :] if base and path.startswith(base) else path
+    pdf = Pdf(name=name, path=path)
+    try:
+        fs, inner = fsspec.url_to_fs(path)
+        if isinstance(fs, LocalFileSystem):
+            status = os.stat(inner)
+            return pdf.model_copy(update={"size": status.st_size, "stamp": str(status.st_mtime_ns)})
+        info = fs.info(inner)
+        stamp = str(info.get("ETag") or info.get("LastModified") or info.get("created") or "")
+        return pdf.model_copy(update={"size": info["size"], "stamp": stamp})
+    except OSError as error:
+        why = error.strerror or str(error)
+        return pdf.model_copy(
+            update={"fault": Fault.of(UnreadableFile(f"{name} cannot be read: {why}."))}
+        )
+
+
+def discover(run: Session, remember: bool = True) -> list[Pdf]:
+    """Find, read and name the PDFs of the archive.
+
+    A PDF whose name, size and time of change are those of the last run is not read again.
+
+    Args:
+        run: The session.
+        remember: Write down what was found, for the next run.
+
+    Returns:
+        All PDFs, sorted by name; those that cannot be worked have a fault.
+
+    Raises:
+        BadSettings: The source does not exist.
+        StorageGone: It cannot be listed.
+    """
+    known = {(pdf.name, pdf.size, pdf.stamp): pdf for pdf in last_time(run.output)}
+    done: list[Pdf] = []
+    fresh: list[Pdf] = []
+    for pdf in find_pdfs(run.settings.source, run.output):
+        old = known.get((pdf.name, pdf.size, pdf.stamp))
+        if pdf.fault:
+            done.append(pdf)
+        elif old and (not old.fault or old.limits == run.keys.limits):
+            done.append(old.model_copy(update={"path": pdf.path}))
+        else:
+            fresh.append(pdf)
+    run.progress.start(len(fresh), "reading PDFs")
+    with ThreadPoolExecutor(run.pool.workers + 1) as threads:
+        for number, pdf in enumerate(threads.map(partial(_identify, run), fresh), start=1):
+            run.progress.advance()
+            done.append(pdf)
+            if remember and number % SAVE_EVERY == 0:
+                _remember(run, done)
+    run.progress.stop()
+    volumes = {pdf.sha256: pdf.volume for pdf in known.values() if pdf.sha256 and pdf.volume}
+    archive = name_volumes(sorted(done, key=lambda pdf: pdf.name), volumes)
+    if remember and archive != list(known.values()):
+        _remember(run, archive)
+    return archive
+
+
+def name_volumes(pdfs: list[Pdf], volumes: dict[str, str]) -> list[Pdf]:
+    """Give each PDF the folder of its samples, and tell duplicates from first copies.
+
+    Args:
+        pdfs: Sorted by name.
+        volumes: Names given by earlier runs, by SHA-256: they stay, whatever the file is called
+            now.
+    """
+    taken = {volume.casefold() for volume in volumes.values()}
+    first: dict[str, Pdf] = {}
+    named = []
+    for pdf in pdfs:
+        if pdf.sha256 is None or pdf.fault:
+            named.append(pdf)
+            continue
+        if pdf.sha256 in first:
+            original = first[pdf.sha256]
+            update: dict[str, str | None] = {
+                "duplicate_of": original.name,
+                "volume": original.volume,
+            }
+        else:
+            volume = volumes.get(pdf.sha256, "")
+            if not volume:
+                volume = slugify(Path(pdf.name).stem, max_length=VOLUME_LENGTH) or "volume"
+                if volume in taken:
+                    volume = f"{volume}-{pdf.sha256[:8]}"
+                taken.add(volume)
+            update = {"duplicate_of": None, "volume": volume}
+        named.append(pdf.model_copy(update=update))
+        first.setdefault(pdf.sha256, named[-1])
+    return named
+
+
+def last_time(output: Storage) -> Iterator[Pdf]:
+    """What discovery found in the last run."""
+    for line in output.lines(ARCHIVE):
+        with suppress(ValidationError):
+            yield Pdf.model_validate_json(line)
+
+
+def _identify(run: Session, pdf: Pdf) -> Pdf:
+    """Hash and open a PDF in a worker."""
+    try:
+        path = run.staging.fetch(pdf)
+        try:
+            pdf = pdf.model_copy(update={"sha256": _ask(run, pdf, work.hash_file, path)})
+            facts = _ask(run, pdf, work.inspect, path, run.passwords)
+            return pdf.model_copy(update={"facts": facts})
+        finally:
+            run.staging.release(pdf)
+    except InputFault as error:
+        fault = Fault.of(error)
+    except OSError as error:
+        fault = Fault.of(UnreadableFile(f"{pdf.name} cannot be read: {error.strerror or error}."))
+    return pdf.model_copy(update={"fault": fault, "limits": run.keys.limits})
+
+
+def _ask(run: Session, pdf: Pdf, function: Callable[..., T], *args: Any) -> T:
+    job = Job(pdf, str(args[0]), function, args, extra_s=pdf.size / SLOWEST_READ)
+    ((_, answer),) = run.map([job])
+    if isinstance(answer, InputFault):
+        raise answer
+    return answer
+
+
+def _remember(run: Session, pdfs: list[Pdf]) -> None:
+    lines = [pdf.model_dump_json().encode() + b"\n" for pdf in pdfs]
+    run.output.write(ARCHIVE, b"".join(lines))
+
+
+@task(name="discover", cache_policy=NO_CACHE, persist_result=False)
+def discover_task(settings: Settings) -> list[Pdf]:
+    """Find the PDFs of the archive; see :func:`discover`."""
+    return discover(session.current(settings))

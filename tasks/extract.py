@@ -1,0 +1,105 @@
+"""Extraction: the illustrations of kept pages, cut at full resolution and written."""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from models.errors import InputFault, StorageGone
+from models.records import Cut, Fault, Pdf
+from models.settings import Settings
+from tasks import session, work
+from tasks.session import Job, Session
+from tasks.triage import PageToCut
+
+MOST_TASK_RUNS = 800
+"""Task runs of extraction in one run, at most, under ``pages_per_task: auto``: Prefect's UI and
+database take about a thousand well."""
+SMALL_ARCHIVE = 200
+"""Pages up to which every kept page has a task run of its own under ``auto``."""
+SMALLEST_GROUP = 16
+"""Pages that pay for a task run: its 15 ms of processor time are then 1 ms a page."""
+
+
+class Group:
+    """Kept pages of one PDF that are cut in one task run.
+
+    Not a dataclass on purpose: Prefect would search each one for futures.
+    """
+
+    def __init__(self, pdf: Pdf, pages: list[PageToCut]) -> None:
+        self.pdf = pdf
+        self.pages = pages
+        self.name = f"{pdf.name} p{pages[0].look.page_index + 1}"
+        if len(pages) > 1:
+            self.name += f"-{pages[-1].look.page_index + 1}"
+
+
+def group_size(settings: Settings, archive_pages: int) -> int:
+    """Kept pages in one task run.
+
+    Args:
+        settings: ``run.pages_per_task`` matters.
+        archive_pages: Pages of the whole archive.
+    """
+    if settings.run.pages_per_task != "auto":
+        return settings.run.pages_per_task
+    if archive_pages <= SMALL_ARCHIVE:
+        return 1
+    return max(SMALLEST_GROUP, -(-archive_pages // MOST_TASK_RUNS))
+
+
+def extract_pages(run: Session, group: Group) -> int:
+    """Cut a group of pages: write the samples, then the record that vouches for them.
+
+    Returns:
+        Number of samples written.
+
+    Raises:
+        StopRun: The storage failed or is full.
+    """
+    pdf = group.pdf
+    assert pdf.sha256 is not None
+    try:
+        path = run.staging.fetch(pdf)
+    except FileNotFoundError as error:
+        raise StorageGone(f"{pdf.path} vanished while the run was going on.") from error
+    records: list[Cut] = []
+    try:
+        jobs = (
+            Job(
+                pdf,
+                path,
+                work.cut,
+                (path, run.passwords, pdf, page.look, page.regions, run.keys.recipe, page.key),
+                index=page.look.page_index,
+            )
+            for page in group.pages
+        )
+        for page, (_, made) in zip(group.pages, run.map(jobs), strict=True):
+            if isinstance(made, InputFault):
+                key = run.keys.fault(page.key)
+                cut = Cut(page_index=page.look.page_index, key=key, fault=Fault.of(made))
+            else:
+                cut, files = made
+                run.check_space()
+                for sample, data in zip(cut.samples, files, strict=True):
+                    run.output.write(sample.file_name, data)
+            records.append(cut)
+            run.cut += 1
+            run.progress.advance(1, kept=bool(cut.samples))
+    finally:
+        run.staging.release(pdf)
+    run.cuts.add(pdf.sha256, records)
+    return sum(len(cut.samples) for cut in records)
+
+
+@task(
+    name="extract",
+    task_run_name="extract {group.name}",
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def extract_task(group: Group, settings: Settings) -> int:
+    """Cut a group of kept pages; see :func:`extract_pages`."""
+    return extract_pages(session.current(settings), group)

@@ -1,0 +1,117 @@
+"""Before a run: is there anything to do, and how long and how large would it be?"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+
+from models.errors import InputFault
+from models.records import Pdf
+from models.settings import Settings, fingerprint
+from tasks import work
+from tasks.decide import decide
+from tasks.ledger import STATE
+from tasks.package import packed_size
+from tasks.session import Job, Session
+from tasks.triage import PageToCut, to_cut, valid_looks
+
+PUBLISHED = f"{STATE}/published.json"
+"""Of which archive and settings the published files are."""
+PROBE_PAGES = 48
+"""Pages, spread over the archive, that an estimate really works."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run would do.
+
+    Attributes:
+        pages: Of the whole archive.
+        left: Pages without a finished record.
+        seconds: Time the work on those would take, without start-up.
+        kept: Pages that would be kept, of the whole archive.
+        sample_bytes: Size of their samples. The ZIP takes as much again.
+    """
+
+    pages: int
+    left: int
+    seconds: float
+    kept: int
+    sample_bytes: int
+
+
+def finished(run: Session, archive: list[Pdf]) -> bool:
+    """Whether output and ZIP are already what this run would make of the archive."""
+    try:
+        state = json.loads(run.output.read(PUBLISHED))
+    except (FileNotFoundError, ValueError):
+        return False
+    if state != _state(run.settings, archive) or packed_size(run.output) is None:
+        return False
+    return not any(_left(run, pdf) for pdf in archive)
+
+
+def remember_published(run: Session, archive: list[Pdf]) -> None:
+    """Note down what the published files were made of."""
+    run.output.write(PUBLISHED, json.dumps(_state(run.settings, archive)).encode())
+
+
+def estimate(run: Session, archive: list[Pdf]) -> Estimate:
+    """Work a few pages, without writing anything, and extrapolate."""
+    pdfs = [pdf for pdf in archive if pdf.facts and not pdf.fault and not pdf.duplicate_of]
+    pages = [(pdf, i) for pdf in pdfs for i in range(pdf.facts.page_count)]  # type: ignore[union-attr]
+    left = sum(_left(run, pdf) for pdf in pdfs)
+    probe = pages[:: max(1, len(pages) // PROBE_PAGES)]
+    run.progress.start(len(probe), "probing")
+    begun = time.monotonic()
+    kept = cut = sample_bytes = 0
+    for pdf, index in probe:
+        size = _probe(run, pdf, index)
+        kept += size is not None
+        cut += bool(size)
+        sample_bytes += size or 0
+        run.progress.advance()
+    seconds = (time.monotonic() - begun) / run.pool.workers
+    run.progress.stop()
+    scale = len(pages) / max(1, len(probe))
+    return Estimate(
+        pages=sum(pdf.facts.page_count for pdf in archive if pdf.facts),
+        left=left,
+        seconds=seconds / max(1, len(probe)) * left,
+        kept=round(kept * scale),
+        sample_bytes=round(sample_bytes * scale),
+    )
+
+
+def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
+    """Bytes of the samples of a page; None if it is not kept."""
+    settings, path = run.settings, run.staging.fetch(pdf)
+    try:
+        args = (path, run.passwords, index, settings.read, settings.triage.method, "")
+        ((_, look),) = run.map([Job(pdf, path, work.look, args, index)])
+        if isinstance(look, InputFault) or look.detection is None:
+            return None
+        regions = decide(look.detection, settings).regions
+        if not regions:
+            return None
+        cutting = (path, run.passwords, pdf, look, regions, run.keys.recipe, "")
+        ((_, made),) = run.map([Job(pdf, path, work.cut, cutting, index)])
+        return 0 if isinstance(made, InputFault) else sum(map(len, made[1]))
+    finally:
+        run.staging.release(pdf)
+
+
+def _left(run: Session, pdf: Pdf) -> int:
+    """Pages of a PDF without a finished record."""
+    if pdf.fault or pdf.duplicate_of or pdf.sha256 is None or pdf.facts is None:
+        return 0
+    looks = valid_looks(run, pdf.sha256)
+    pages: list[PageToCut] = to_cut(run, pdf, looks.values())
+    return pdf.facts.page_count - len(looks) + len(pages)
+
+
+def _state(settings: Settings, archive: list[Pdf]) -> dict[str, str]:
+    groups = (settings.read, settings.triage, settings.regions, settings.fit, settings.encode)
+    pdfs = [pdf.model_copy(update={"path": ""}) for pdf in archive]
+    return {"of": fingerprint(*groups, *pdfs)}

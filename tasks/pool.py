@@ -1,0 +1,228 @@
+"""Worker processes that may be killed: each owns one pipe, so that none can take others along.
+
+MuPDF is not thread-safe, can hang in C code and can be made to crash by a bad page. Ready-made
+pools share one channel among their workers: a worker killed while it holds the channel's lock
+stops them all. Here a worker that dies or overruns its time loses its own job and nothing else.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from time import monotonic
+from types import ModuleType
+from typing import Any, TypeVar
+
+from models.errors import PageTimeout, WorkerDied
+from tasks.worker import serve
+
+T = TypeVar("T")
+
+
+AHEAD = 2
+"""Jobs in a worker's pipe: the one it works on and the next, so that it never waits for us."""
+
+
+@dataclass
+class _Job:
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    timeout_s: float
+    isolated: bool
+    future: Future[Any] = field(default_factory=Future)
+
+
+@dataclass
+class _Worker:
+    process: ForkServerProcess
+    pipe: Connection
+    done: int = 0
+    jobs: deque[_Job] = field(default_factory=deque)
+    deadline: float = float("inf")
+
+    def restart_clock(self) -> None:
+        """Begin the time limit of the job that is now first."""
+        self.deadline = monotonic() + self.jobs[0].timeout_s if self.jobs else float("inf")
+
+
+class WorkerPool:
+    """A fixed number of worker processes with a bounded queue before them.
+
+    Args:
+        workers: Number of processes.
+        memory_mb: Address space each worker may take beyond what it starts with, in MB.
+        jobs_per_worker: A worker is replaced by a fresh one after this many jobs.
+
+    Attributes:
+        peak_worker_bytes: Largest resident size any worker has reported so far.
+    """
+
+    def __init__(self, workers: int, memory_mb: int, jobs_per_worker: int) -> None:
+        self.workers = workers
+        self.peak_worker_bytes = 0
+        self._memory_mb = memory_mb
+        self._jobs_per_worker = jobs_per_worker
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["tasks.work"])
+        self._crew: list[_Worker] = []
+        self._queue: deque[_Job] = deque()
+        self._room = threading.Semaphore((AHEAD + 2) * workers)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._ear, self._bell = self._context.Pipe(duplex=False)
+        self._thread = threading.Thread(target=self._run, name="worker-pool", daemon=True)
+        self._thread.start()
+
+    def submit(
+        self, function: Callable[..., T], *args: Any, timeout_s: float, isolated: bool = False
+    ) -> Future[T]:
+        """Queue a call; waits while the queue is full.
+
+        Args:
+            function: A function of a module that imports neither Prefect nor torch.
+            *args: Picklable arguments.
+            timeout_s: Seconds after which its worker is killed.
+            isolated: Run in a fresh worker that does nothing else before or after.
+
+        Returns:
+            A future. It raises :class:`PageTimeout` if the time ran out, :class:`WorkerDied` if
+            the process ended, ``CancelledError`` if the pool was closed before, and otherwise
+            what the function raised.
+        """
+        self._room.acquire()
+        job = _Job(function, args, timeout_s, isolated)
+        job.future.add_done_callback(lambda _: self._room.release())
+        with self._lock:
+            if self._closed:
+                job.future.cancel()
+            else:
+                self._queue.append(job)
+                self._bell.send_bytes(b"!")
+        return job.future
+
+    def close(self) -> None:
+        """Kill all workers and cancel what is queued."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._bell.send_bytes(b"!")
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._hand_out()
+            busy = {worker.pipe: worker for worker in self._crew if worker.jobs}
+            soonest = min((worker.deadline for worker in busy.values()), default=float("inf"))
+            patience = None if soonest == float("inf") else max(0.0, soonest - monotonic())
+            for ready in wait([self._ear, *busy], timeout=patience):
+                if ready is self._ear:
+                    self._ear.recv_bytes()
+                else:
+                    self._collect(busy[ready])  # type: ignore[index]
+            for worker in [w for w in self._crew if w.deadline <= monotonic()]:
+                limit = worker.jobs[0].timeout_s
+                self._lose(worker, PageTimeout(f"took longer than {limit:g} s"))
+        for worker in list(self._crew):
+            self._queue.extend(worker.jobs)
+            self._retire(worker)
+        for job in self._queue:
+            job.future.cancel()
+            job.future.set_running_or_notify_cancel()
+
+    def _hand_out(self) -> None:
+        """Give queued jobs to workers with room, in the order they came."""
+        while self._queue:
+            job = self._queue[0]
+            worker = self._find_worker(job)
+            if worker is None:
+                return
+            self._queue.popleft()
+            worker.jobs.append(job)
+            if len(worker.jobs) == 1:
+                worker.restart_clock()
+            try:
+                worker.pipe.send((job.function, job.args, job.timeout_s))
+            except OSError:
+                self._lose(worker, _died(worker))
+
+    def _find_worker(self, job: _Job) -> _Worker | None:
+        free = [
+            w for w in self._crew if len(w.jobs) < AHEAD and not any(j.isolated for j in w.jobs)
+        ]
+        idle = [worker for worker in free if not worker.jobs]
+        if job.isolated and idle and len(self._crew) >= self.workers:
+            self._retire(idle[0])
+        if (job.isolated or not idle) and len(self._crew) < self.workers:
+            return self._hire()
+        return None if job.isolated else min(free, key=lambda w: len(w.jobs), default=None)
+
+    def _collect(self, worker: _Worker) -> None:
+        try:
+            value, error, peak_bytes = worker.pipe.recv()
+        except (EOFError, OSError):
+            self._lose(worker, _died(worker))
+            return
+        job = worker.jobs.popleft()
+        worker.restart_clock()
+        worker.done += 1
+        self.peak_worker_bytes = max(self.peak_worker_bytes, peak_bytes)
+        if job.isolated or (worker.done >= self._jobs_per_worker and not worker.jobs):
+            self._retire(worker)
+        if error is None:
+            job.future.set_result(value)
+        else:
+            job.future.set_exception(error)
+
+    def _lose(self, worker: _Worker, error: Exception) -> None:
+        """Fail the job a worker was at; the one behind it goes back to the head of the queue."""
+        job = worker.jobs.popleft()
+        self._queue.extendleft(reversed(worker.jobs))
+        self._retire(worker)
+        job.future.set_exception(error)
+
+    def _hire(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=serve, args=(theirs, self._memory_mb), daemon=True)
+        with _HiddenMain():
+            process.start()
+        theirs.close()
+        worker = _Worker(process, ours)
+        self._crew.append(worker)
+        return worker
+
+    def _retire(self, worker: _Worker) -> None:
+        self._crew.remove(worker)
+        worker.jobs.clear()
+        worker.process.kill()
+        worker.pipe.close()
+        worker.process.join()
+
+
+def _died(worker: _Worker) -> WorkerDied:
+    worker.process.join(5)
+    code = worker.process.exitcode
+    how = f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with {code}"
+    return WorkerDied(f"its worker process was {how}")
+
+
+class _HiddenMain:
+    """Keeps ``multiprocessing`` from importing the main module into the workers.
+
+    Under ``python -m flows.extract`` that module imports Prefect: two seconds and 80 MB for each
+    worker.
+    """
+
+    def __enter__(self) -> None:
+        self._main: ModuleType = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+
+    def __exit__(self, *_: object) -> None:
+        sys.modules["__main__"] = self._main

@@ -1,0 +1,181 @@
+"""Publishing: the ledger's records become manifest, page list, quarantine and sums.
+
+PDFs are taken one at a time in the order of their names, so that memory does not grow with the
+archive and the same records give the same bytes, in whatever order the work was done.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.metadata import version
+from typing import IO, Any
+
+import cv2
+import numpy as np
+import PIL
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from models.errors import IntaglioError
+from models.records import (
+    Counts,
+    Cut,
+    Fault,
+    Outcome,
+    PageLine,
+    Pdf,
+    QuarantineLine,
+    Record,
+    Sample,
+    Summary,
+)
+from models.settings import Settings
+from tasks import session
+from tasks.decide import decide
+from tasks.session import Session
+
+MANIFEST = "manifest.jsonl"
+PAGES = "pages.jsonl"
+QUARANTINE = "quarantine.jsonl"
+SUMMARY = "summary.json"
+
+
+def publish(run: Session, archive: list[Pdf]) -> Summary:
+    """Write ``manifest.jsonl``, ``pages.jsonl`` and ``quarantine.jsonl``, and add up.
+
+    Sample files that no record vouches for (of other settings, or of a killed run) are removed.
+
+    Args:
+        run: The session; every page must have its records.
+        archive: All PDFs, sorted by name.
+
+    Returns:
+        The sums, without times.
+
+    Raises:
+        StopRun: The storage failed or is full.
+    """
+    outcomes: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    vouched: set[str] = set()
+    sample_bytes = 0
+    with ExitStack() as stack:
+        manifest, pages, quarantine = (
+            stack.enter_context(run.output.writer(name)) for name in (MANIFEST, PAGES, QUARANTINE)
+        )
+        for pdf in archive:
+            if pdf.fault:
+                faults[pdf.fault.kind] += 1
+                _write(quarantine, _quarantine(pdf, None, pdf.fault))
+            for line, samples, fault in page_lines(run, pdf):
+                outcomes[line.outcome] += 1
+                _write(pages, line)
+                if line.outcome is Outcome.DROPPED:
+                    dropped[line.reason] += 1
+                if fault:
+                    faults[fault.kind] += 1
+                    _write(quarantine, _quarantine(pdf, line.page_index, fault))
+                for sample in samples:
+                    _write(manifest, sample)
+                    vouched.add(sample.file_name)
+                    sample_bytes += sample.bytes
+    for name in run.output.names("images").keys() - vouched:
+        run.output.remove(name)
+    total = sum(pdf.facts.page_count for pdf in archive if pdf.facts)
+    if sum(outcomes.values()) != total:
+        raise IntaglioError(f"{total} pages, but {sum(outcomes.values())} outcomes: {outcomes}.")
+    return Summary(
+        pages=Counts(
+            total=total,
+            kept=outcomes[Outcome.KEPT],
+            dropped=outcomes[Outcome.DROPPED],
+            quarantined=outcomes[Outcome.QUARANTINED],
+        ),
+        pdfs=Counts(
+            total=len(archive),
+            kept=sum(not pdf.fault and not pdf.duplicate_of for pdf in archive),
+            dropped=sum(bool(pdf.duplicate_of) for pdf in archive),
+            quarantined=sum(bool(pdf.fault) for pdf in archive),
+        ),
+        dropped=dict(sorted(dropped.items())),
+        quarantined=dict(sorted(faults.items())),
+        samples=len(vouched),
+        sample_bytes=sample_bytes,
+        settings=run.settings.model_dump(mode="json"),
+        versions=versions(),
+    )
+
+
+def page_lines(run: Session, pdf: Pdf) -> Iterator[tuple[PageLine, list[Sample], Fault | None]]:
+    """Where each page of a PDF ended, its samples, and its fault if it has one."""
+    if pdf.fault or pdf.sha256 is None or pdf.facts is None:
+        return
+    if pdf.duplicate_of is not None:
+        same = {"duplicate_of": pdf.duplicate_of}
+        for index in range(pdf.facts.page_count):
+            yield _line(pdf, index, Outcome.DROPPED, "duplicate", same), [], None
+        return
+    looks, cuts = run.looks.load(pdf.sha256), run.cuts.load(pdf.sha256)
+    if run.cuts.scattered(pdf.sha256):
+        run.cuts.replace(pdf.sha256, cuts.values())
+    for index in range(pdf.facts.page_count):
+        look = looks[index]
+        if look.detection is None:
+            fault = look.fault
+            yield _line(pdf, index, Outcome.QUARANTINED, fault.kind if fault else "", {}), [], fault
+            continue
+        figures = {"score": look.detection.score, **look.detection.measures}
+        measures = {name: round(value, 5) for name, value in figures.items()}
+        verdict = decide(look.detection, run.settings)
+        if verdict.outcome is not Outcome.KEPT:
+            yield _line(pdf, index, verdict.outcome, verdict.reason, measures), [], None
+            continue
+        cut: Cut = cuts[index]
+        if cut.fault:
+            line = _line(pdf, index, Outcome.QUARANTINED, cut.fault.kind, measures)
+        elif cut.samples:
+            line = _line(pdf, index, Outcome.KEPT, verdict.reason, measures)
+        else:
+            line = _line(pdf, index, Outcome.DROPPED, cut.reason, measures)
+        # A PDF may have been renamed since: the manifest says what it is called today.
+        samples = [sample.model_copy(update={"pdf": pdf.name}) for sample in cut.samples]
+        names = [sample.file_name for sample in samples]
+        yield line.model_copy(update={"samples": names}), samples, cut.fault
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides pixels."""
+    return {
+        "intaglio": version("intaglio"),
+        "python": platform.python_version(),
+        "pymupdf": version("pymupdf"),
+        "opencv": cv2.__version__,
+        "pillow": PIL.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def _line(
+    pdf: Pdf, index: int, outcome: Outcome, reason: str, measures: dict[str, Any]
+) -> PageLine:
+    return PageLine(
+        pdf=pdf.name, page_index=index, outcome=outcome, reason=reason, measures=measures
+    )
+
+
+def _quarantine(pdf: Pdf, index: int | None, fault: Fault) -> QuarantineLine:
+    return QuarantineLine(pdf=pdf.name, page_index=index, **fault.model_dump())
+
+
+def _write(stream: IO[bytes], record: Record) -> None:
+    stream.write(record.model_dump_json().encode() + b"\n")
+
+
+@task(name="publish", cache_policy=NO_CACHE, persist_result=False)
+def publish_task(archive: list[Pdf], settings: Settings) -> Summary:
+    """Write manifest, page list and quarantine; see :func:`publish`."""
+    return publish(session.current(settings), archive)

@@ -1,0 +1,180 @@
+"""What a process holds while it works: storage, ledgers, workers, progress.
+
+Prefect tasks get settings as plain data and ask here for the rest, so that they work alike in the
+threads of one process and on other machines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from models.errors import DiskLow, InputFault, OutOfMemory, PageTimeout, WorkerDied
+from models.records import Cut, Look, Pdf
+from models.settings import Settings
+from tasks.keys import Keys
+from tasks.ledger import Ledger
+from tasks.pool import WorkerPool
+from tasks.progress import Progress
+from tasks.staging import MB, Staging
+from tasks.storage import Storage
+
+T = TypeVar("T")
+WINDOW = 4
+"""Jobs of one task under way at a time, for each worker."""
+
+
+@dataclass(frozen=True)
+class Job(Generic[T]):
+    """A call for a worker, about a PDF or a page.
+
+    Attributes:
+        pdf: What it is about.
+        path: Where the PDF lies on the local disk.
+        function: Importable without Prefect and torch.
+        args: Picklable.
+        index: 0-based page; None if it is about the whole PDF.
+        extra_s: Seconds it may take beyond the time limit of a page.
+    """
+
+    pdf: Pdf
+    path: str
+    function: Callable[..., T]
+    args: tuple[Any, ...]
+    index: int | None = None
+    extra_s: float = 0.0
+
+    def fault(self, error: InputFault, note: str = "") -> InputFault:
+        """The error with the PDF called what the user calls it, wherever it was staged."""
+        message = error.message.replace(self.path, self.pdf.name)
+        if self.pdf.name not in message:
+            page = "" if self.index is None else f", page {self.index + 1}"
+            message = f"{self.pdf.name}{page}: {message}"
+        return type(error)(f"{message}{note}", error.cure)
+
+
+class Session:
+    """The state of one run in one process.
+
+    Args:
+        settings: The run's settings.
+        progress: Where progress is told.
+
+    Attributes:
+        looked: Pages triage has looked at in this run.
+        cut: Pages extraction has worked in this run.
+    """
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        self.settings = settings
+        self.progress = progress
+        self.output = Storage(settings.output)
+        self.looks = Ledger(self.output, "looks", Look)
+        self.cuts = Ledger(self.output, "cuts", Cut)
+        self.passwords = tuple(p.get_secret_value() for p in settings.read.passwords)
+        run = settings.run
+        self.pool = WorkerPool(
+            run.workers or usable_processors(), run.worker_memory_mb, run.pages_per_worker
+        )
+        self.keys = Keys(settings)
+        self.looked = self.cut = 0
+        place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
+        scratch = Path(run.scratch or tempfile.gettempdir()) / f"intaglio-{place}"
+        self.staging = Staging(scratch, run.scratch_budget_mb)
+
+    def close(self) -> None:
+        """Kill the workers and remove what lies in scratch."""
+        self.progress.stop()
+        self.pool.close()
+        self.staging.close()
+
+    def map(self, jobs: Iterable[Job[T]]) -> Iterator[tuple[Job[T], T | InputFault]]:
+        """Have the workers do jobs; a few are under way at a time.
+
+        A job that costs its worker (crash, time, memory) is tried once more, alone in a fresh
+        worker.
+
+        Yields:
+            Each job, in the order given, with its result or with the fault that condemns it.
+        """
+        window: deque[tuple[Job[T], Future[T]]] = deque()
+        for job in jobs:
+            window.append((job, self.submit(job)))
+            if len(window) >= WINDOW * self.pool.workers:
+                yield self._finish(*window.popleft())
+        while window:
+            yield self._finish(*window.popleft())
+
+    def submit(self, job: Job[T], isolated: bool = False) -> Future[T]:
+        """Queue a job for the workers; waits while the queue is full."""
+        timeout_s = self.settings.run.page_timeout_s + job.extra_s
+        return self.pool.submit(job.function, *job.args, timeout_s=timeout_s, isolated=isolated)
+
+    def _finish(self, job: Job[T], future: Future[T]) -> tuple[Job[T], T | InputFault]:
+        try:
+            try:
+                return job, future.result()
+            except (PageTimeout, WorkerDied, OutOfMemory):
+                return job, self.submit(job, isolated=True).result()
+        except (PageTimeout, WorkerDied) as error:
+            return job, job.fault(error, " (tried twice)")
+        except InputFault as error:
+            return job, job.fault(error)
+
+    @cached_property
+    def images(self) -> dict[str, int]:
+        """The sample files that lay in the output when first asked: names and sizes in bytes."""
+        return self.output.names("images")
+
+    def check_space(self) -> None:
+        """Stop while there is still room to stop cleanly.
+
+        Raises:
+            DiskLow: Free space is below the reserve.
+        """
+        reserve = self.settings.run.disk_reserve_mb
+        free = self.output.free_bytes()
+        if free is not None and free < reserve * MB:
+            raise DiskLow(
+                f"Only {free // MB} MB are free at {self.output.url}; {reserve} MB are reserved."
+            )
+
+
+def usable_processors() -> int:
+    """Processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_current: Session | None = None
+_current_lock = threading.Lock()
+
+
+def current(settings: Settings) -> Session:
+    """This process's session for a run, made when first asked for."""
+    global _current
+    with _current_lock:
+        if _current is None or _current.settings != settings:
+            if _current is not None:
+                _current.close()
+            _current = Session(settings, Progress())
+        return _current
+
+
+def close_current() -> None:
+    """Give back what the current session holds."""
+    global _current
+    with _current_lock:
+        if _current is not None:
+            _current.close()
+            _current = None

@@ -1,0 +1,192 @@
+"""One folder, local or remote, through which every read and write of the project goes.
+
+A write is atomic: the name appears when all bytes are there, or never.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EDQUOT, ENOSPC
+from typing import IO, Any
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from models.errors import DiskLow, IntaglioError, StorageGone
+
+PARTIAL = ".partial"
+"""Suffix of a local file that is still being written."""
+
+
+@contextmanager
+def named_errors(what: str) -> Iterator[None]:
+    """Turn whatever a filesystem raises into the project's own errors.
+
+    ``FileNotFoundError`` passes unchanged: absence is an answer, not a failure.
+
+    Args:
+        what: What was being done, for the message: "writing s3://bucket/key".
+
+    Raises:
+        DiskLow: The device or the quota is full.
+        StorageGone: Anything else.
+    """
+    try:
+        yield
+    except (IntaglioError, FileNotFoundError):
+        raise
+    except OSError as error:
+        if error.errno in (ENOSPC, EDQUOT):
+            raise DiskLow(f"No space left while {what}.") from error
+        raise StorageGone(f"Failed while {what}: {error}") from error
+    except Exception as error:
+        # Network filesystems raise errors of their own that are no OSError.
+        if type(error).__module__.partition(".")[0] in ("botocore", "aiobotocore", "aiohttp"):
+            raise StorageGone(f"Failed while {what}: {error}") from error
+        raise
+
+
+class Storage:
+    """A folder on any filesystem that fsspec knows.
+
+    Args:
+        root: Local path or fsspec URL. It need not exist yet.
+
+    Attributes:
+        url: The root as a person would write it.
+        local: Whether the root lies on this machine's disk.
+    """
+
+    def __init__(self, root: str) -> None:
+        with named_errors(f"opening {root}"):
+            self.fs, self._root = fsspec.url_to_fs(root)
+        self.local = isinstance(self.fs, LocalFileSystem)
+        self.url = self._root if self.local else self.fs.unstrip_protocol(self._root)
+
+    def path(self, name: str = "") -> str:
+        """The filesystem's own path of a name relative to the root."""
+        return f"{self._root}/{name}" if name else str(self._root)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a whole file atomically."""
+        with self.writer(name) as stream:
+            stream.write(data)
+
+    @contextmanager
+    def writer(self, name: str) -> Iterator[IO[bytes]]:
+        """A stream whose file appears when the block ends well, and never when it does not.
+
+        Args:
+            name: Path relative to the root.
+
+        Yields:
+            A binary stream; seekable only on local storage.
+
+        Raises:
+            DiskLow: The disk is full.
+            StorageGone: The storage cannot be written.
+        """
+        path = self.path(name)
+        with named_errors(f"writing {path}"):
+            if self.local:
+                with _local_writer(path) as stream:
+                    yield stream
+            else:
+                with _remote_writer(self.fs, path) as stream:
+                    yield stream
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            StorageGone: It cannot be read.
+        """
+        with named_errors(f"reading {self.path(name)}"):
+            data: bytes = self.fs.cat_file(self.path(name))
+            return data
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """The lines of a file, one at a time, without their ends; none if it does not exist."""
+        path = self.path(name)
+        with named_errors(f"reading {path}"):
+            try:
+                stream = self.fs.open(path, "rb")
+            except FileNotFoundError:
+                return
+            with stream:
+                yield from (line.rstrip(b"\n") for line in stream)
+
+    def names(self, folder: str) -> dict[str, int]:
+        """All files below a folder: path relative to the root, and size in bytes."""
+        with named_errors(f"listing {self.path(folder)}"):
+            self.fs.invalidate_cache()
+            try:
+                found: dict[str, Any] = self.fs.find(self.path(folder), detail=True)
+            except FileNotFoundError:
+                return {}
+        start = len(self.path()) + 1
+        return {path[start:]: info["size"] for path, info in found.items()}
+
+    def remove(self, name: str) -> None:
+        """Remove a file; it is no error if it is gone already."""
+        with named_errors(f"removing {self.path(name)}"), suppress(FileNotFoundError):
+            self.fs.rm_file(self.path(name))
+
+    def free_bytes(self) -> int | None:
+        """Free space in bytes; None where storage has no such notion."""
+        if not self.local:
+            return None
+        with named_errors(f"looking for free space at {self.path()}"):
+            return shutil.disk_usage(_nearest_existing(self.path())).free
+
+
+def _nearest_existing(path: str) -> str:
+    while not os.path.exists(path):
+        path = os.path.dirname(path) or "/"
+    return path
+
+
+@contextmanager
+def _local_writer(path: str) -> Iterator[IO[bytes]]:
+    folder, base = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    partial = os.path.join(folder, f".{base}"[:200] + PARTIAL)
+    try:
+        with open(partial, "w+b") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(partial)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a rename outlive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _remote_writer(fs: fsspec.AbstractFileSystem, path: str) -> Iterator[IO[bytes]]:
+    """Commit by hand: closing an fsspec file publishes what it holds, even after an error."""
+    stream = fs.open(path, "wb", autocommit=False)
+    try:
+        yield stream
+        stream.close()
+        stream.commit()
+    except BaseException:
+        stream.closed = True
+        with suppress(Exception):
+            stream.discard()
+        raise

@@ -1,0 +1,214 @@
+"""What workers do to a PDF: identify it, look at a page, cut illustrations out of a page.
+
+Pure functions of a file and settings. They run in worker processes and import neither Prefect nor
+torch; one page is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from models.errors import InputFault, OutOfMemory
+from models.records import Cut, Look, PageFacts, Pdf, PdfFacts, Region, RelativeBox, Sample
+from models.settings import Encode, Fit, Group, Read
+from tasks.detect import make_detector
+from tasks.encode import SUFFIX, encode
+from tasks.fit import fit
+from tasks.read import Reader, open_pdf
+
+FALLBACK_DPI = 300.0
+"""For pages without a scan, drawn in vectors: the usual resolution of print."""
+OPEN_AT_A_TIME = 2
+
+
+class Recipe(Group):
+    """The settings that decide a sample's pixels, and nothing else."""
+
+    read_dpi: float | None
+    max_pixels: int
+    margin: float
+    fit: Fit
+    encode: Encode
+
+
+def hash_file(path: str) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def inspect(path: str, passwords: tuple[str, ...]) -> PdfFacts:
+    """Open a PDF and say what it is.
+
+    Raises:
+        InputFault: Why it cannot be worked.
+    """
+    return _reader(path, passwords).facts
+
+
+def look(
+    path: str, passwords: tuple[str, ...], index: int, read: Read, method: str, key: str
+) -> Look:
+    """Look at a page at low resolution.
+
+    Args:
+        path: The PDF on the local disk.
+        passwords: To open it with.
+        index: 0-based page.
+        read: Reading settings.
+        method: Name of the triage method.
+        key: The ledger key to write into the record.
+
+    Raises:
+        InputFault: Why the page cannot be worked.
+    """
+    with _page_faults(path, index):
+        reader = _reader(path, passwords)
+        page = reader.page(index)
+        detector = make_detector(method)
+        raster = reader.render(
+            index,
+            detector.render_dpi(page),
+            gray=True,
+            max_pixels=round(read.max_megapixels * 1e6),
+        )
+        return Look(page_index=index, key=key, page=page, detection=detector(raster.pixels))
+
+
+def cut(
+    path: str,
+    passwords: tuple[str, ...],
+    pdf: Pdf,
+    seen: Look,
+    regions: Sequence[Region],
+    recipe: Recipe,
+    key: str,
+) -> tuple[Cut, list[bytes]]:
+    """Cut the illustrations out of a kept page.
+
+    Args:
+        path: The PDF on the local disk.
+        passwords: To open it with.
+        pdf: The PDF's record.
+        seen: What triage saw on the page.
+        regions: What to cut.
+        recipe: Settings of the pixels.
+        key: The ledger key to write into the record.
+
+    Returns:
+        The page's record, and the bytes of its samples in the same order.
+
+    Raises:
+        InputFault: Why the page cannot be worked.
+    """
+    samples: list[Sample] = []
+    files: list[bytes] = []
+    with _page_faults(path, seen.page_index):
+        reader = _reader(path, passwords)
+        for number, region in enumerate(regions, start=1):
+            made = _sample(reader, pdf, seen, number, region, recipe)
+            if made is not None:
+                samples.append(made[0])
+                files.append(made[1])
+    reason = "" if samples else "too_small"
+    return Cut(page_index=seen.page_index, key=key, samples=samples, reason=reason), files
+
+
+def _sample(
+    reader: Reader, pdf: Pdf, seen: Look, number: int, region: Region, recipe: Recipe
+) -> tuple[Sample, bytes] | None:
+    page, facts = seen.page, pdf.facts
+    assert page is not None and facts is not None and pdf.sha256 is not None
+    margin = recipe.margin * max(page.width, page.height)
+    box = _grown(region.box, page, margin)
+    dpi = recipe.read_dpi or page.native_dpi or FALLBACK_DPI
+    raster = reader.render(
+        seen.page_index, dpi, gray=not page.color, box=box, max_pixels=recipe.max_pixels
+    )
+    if min(raster.pixels.shape[:2]) < recipe.fit.min_side:
+        return None
+    fitted = fit(raster.pixels, _margin_left(region.box, box, raster.pixels.shape), recipe.fit)
+    points = (box[0] * page.width, box[1] * page.height, box[2] * page.width, box[3] * page.height)
+    height, width = fitted.pixels.shape[:2]
+    transforms = [
+        f"render at {raster.dpi:.2f} dpi",
+        *raster.transforms,
+        *fitted.transforms,
+    ]
+    provenance = {
+        "pdf": pdf.name,
+        "pdf_sha256": pdf.sha256,
+        "page_index": str(seen.page_index),
+        "page_label": page.label,
+        "page_size": f"{page.width:.3f} {page.height:.3f}",
+        "box": " ".join(f"{value:.3f}" for value in points),
+        "dpi": f"{raster.dpi * fitted.scale:.3f}",
+        "transforms": "; ".join(transforms),
+        "title": facts.metadata.get("title", ""),
+    }
+    data = encode(fitted.pixels, raster.dpi * fitted.scale, provenance, recipe.encode)
+    stem = f"images/{pdf.volume}/p{seen.page_index + 1:04d}-{number}"
+    sample = Sample(
+        file_name=f"{stem}.{SUFFIX[recipe.encode.format]}",
+        pdf=pdf.name,
+        pdf_sha256=pdf.sha256,
+        page_index=seen.page_index,
+        page_label=page.label,
+        page_size=(round(page.width, 3), round(page.height, 3)),
+        box=tuple(round(value, 3) for value in points),
+        kind=region.kind,
+        confidence=round(region.confidence, 4),
+        dpi=round(raster.dpi * fitted.scale, 3),
+        width=width,
+        height=height,
+        bytes=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        transforms=transforms,
+        metadata=facts.metadata,
+    )
+    return sample, data
+
+
+def _grown(box: RelativeBox, page: PageFacts, margin: float) -> RelativeBox:
+    """The box with a margin in points on each side, as far as the page reaches."""
+    dx, dy = margin / page.width, margin / page.height
+    x0, y0, x1, y1 = box
+    return max(0.0, x0 - dx), max(0.0, y0 - dy), min(1.0, x1 + dx), min(1.0, y1 + dy)
+
+
+def _margin_left(inner: RelativeBox, outer: RelativeBox, shape: tuple[int, ...]) -> int:
+    """The smallest of the four margins in pixels: what may be cut without touching the picture."""
+    across = shape[1] / (outer[2] - outer[0])
+    down = shape[0] / (outer[3] - outer[1])
+    return int(
+        min(
+            (inner[0] - outer[0]) * across,
+            (outer[2] - inner[2]) * across,
+            (inner[1] - outer[1]) * down,
+            (outer[3] - inner[3]) * down,
+        )
+    )
+
+
+@lru_cache(maxsize=OPEN_AT_A_TIME)
+def _reader(path: str, passwords: tuple[str, ...]) -> Reader:
+    return open_pdf(Path(path), passwords)
+
+
+@contextmanager
+def _page_faults(path: str, index: int) -> Iterator[None]:
+    """Let whatever happens to a page condemn that page alone."""
+    try:
+        yield
+    except InputFault:
+        raise
+    except Exception as error:
+        where = f"{path}, page {index + 1}"
+        # OpenCV and MuPDF have errors of their own for a failed allocation.
+        if isinstance(error, MemoryError) or "memory" in str(error).lower():
+            raise OutOfMemory(f"{where}: not enough memory for its pixels.") from error
+        raise InputFault(f"{where}: {type(error).__name__}: {error}") from error
