@@ -13,6 +13,8 @@ _QUIET = {
     "DO_NOT_TRACK": "1",
     # The default of 20 s is too short where processors are slow or shared.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    # Progress in the logs of a run that Prefect started.
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "intaglio",
     # Workers are processes: threads inside NumPy's libraries would only fight them.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 import sys
 from collections.abc import Callable
@@ -108,6 +109,7 @@ def settings_of(command: Command) -> Settings:
 def run_command(main: Callable[[list[str]], ExitCode]) -> int:
     """Run a flow's main function, and turn whatever happens into an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _quiet_console()
     try:
         return main(sys.argv[1:])
     except StopRun as error:
@@ -119,6 +121,17 @@ def run_command(main: Callable[[list[str]], ExitCode]) -> int:
     except IntaglioError as error:
         print(f"{error.message}\n{error.cure}", file=sys.stderr)
         return 1
+
+
+def _quiet_console() -> None:
+    """Say errors once, at the end; Prefect's API still gets its own account of them."""
+    for name in ("", "uvicorn", "fastapi"):
+        for handler in logging.getLogger(name).handlers:
+            handler.setLevel(logging.CRITICAL)
+    ours = logging.getLogger("intaglio")
+    ours.setLevel(logging.INFO)
+    ours.addHandler(logging.StreamHandler())
+    ours.propagate = False
 
 
 def _interrupt(*_: Any) -> None:

@@ -5,11 +5,10 @@ python -m flows.extract --source SRC --output OUT
 
 from __future__ import annotations
 
-import logging
 import resource
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,9 +57,7 @@ def run_extract(run: Session) -> Summary:
     settings = run.settings
     run.check_space()
     archive = discover_task(settings)
-    total = sum(pdf.facts.page_count for pdf in archive if pdf.facts)
-    if total == 0:
-        raise NothingUsable(f"{settings.source} holds no PDF with a readable page.")
+    total = count_pages(settings, archive)
     run.progress.start(total)
     work_pdfs(settings, archive, group_size(settings, total))
     run.progress.stop()
@@ -81,6 +78,22 @@ def run_extract(run: Session) -> Summary:
     report_task(summary, settings)
     remember_published(run, archive)
     return summary
+
+
+def count_pages(settings: Settings, archive: list[Pdf]) -> int:
+    """Pages of the archive.
+
+    Raises:
+        NothingUsable: There are none.
+    """
+    total = sum(pdf.facts.page_count for pdf in archive if pdf.facts)
+    if total == 0:
+        kinds = Counter(pdf.fault.kind for pdf in archive if pdf.fault)
+        why = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        raise NothingUsable(
+            f"{settings.source} holds no PDF with a readable page ({why or 'no PDF at all'})."
+        )
+    return total
 
 
 def work_pdfs(settings: Settings, archive: list[Pdf], pages_per_task: int) -> None:
@@ -116,6 +129,7 @@ def main(arguments: list[str]) -> ExitCode:
         run = session.current(settings)
         with locked(run.output):
             archive = discover(run)
+            count_pages(settings, archive)
             done = finished(run, archive)
     except BaseException:
         session.close_current()
@@ -153,5 +167,4 @@ def dry_run(settings: Settings) -> ExitCode:
 
 
 if __name__ == "__main__":
-    logging.getLogger("prefect").setLevel(logging.WARNING)
     sys.exit(run_command(main))

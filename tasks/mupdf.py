@@ -7,6 +7,7 @@ each step and never reach stderr.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,8 +29,11 @@ MIN_DPI = 36.0
 """With less resolution than this, and less than the scan's own, ..."""
 MIN_SIDE = 256
 """... and a shorter side of fewer pixels than this, a picture is not worth having."""
+REPAIR = "repairing PDF document"
+"""What MuPDF says when it mends a file on the way; complaints before that are settled by it."""
 WHOLE: RelativeBox = (0.0, 0.0, 1.0, 1.0)
 
+_BUSY = threading.Lock()
 TOOLS: Any = pymupdf.TOOLS
 """PyMuPDF's switches (untyped)."""
 TOOLS.mupdf_display_errors(False)
@@ -157,9 +161,10 @@ class MuPdfReader:
         # What came up so far is about the file, not about what the page shows.
         _take_warnings()
         drawn = mupdf.fz_new_display_list_from_page_contents(page.this)
-        scene = _Scene(page, drawn, width, height, [_take_warnings()])
+        scene = _Scene(page, drawn, width, height, [_take_warnings().rpartition(REPAIR)[2]])
         scene.pieces = mupdf_content.pieces(drawn)
         scene.color = mupdf_content.has_color(drawn, scene.pieces)
+        _take_warnings()
         return scene
 
     def _check_worth(
@@ -187,7 +192,9 @@ class MuPdfReader:
 
     @contextmanager
     def _guard(self, index: int) -> Iterator[None]:
-        """Turns what MuPDF raises into the project's own errors."""
+        """Turns what MuPDF raises into the project's own errors, and keeps a second thread out."""
+        if not _BUSY.acquire(blocking=False):
+            raise RuntimeError("MuPDF is not thread-safe; use a process for each reader.")
         try:
             yield
         except MemoryError as error:
@@ -200,6 +207,8 @@ class MuPdfReader:
             raise UnreadableFile(f"{self._where(index)} cannot be read: {error}.") from error
         except (mupdf.FzErrorBase, RuntimeError, ValueError) as error:
             raise DamagedPage(f"{self._where(index)} cannot be rendered: {error}.") from error
+        finally:
+            _BUSY.release()
 
 
 @dataclass(frozen=True)

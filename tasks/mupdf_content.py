@@ -185,9 +185,9 @@ def _is_gray(space: Any, bits: int = 8) -> bool:
 
 def _is_neutral(space: Any, value: float) -> bool:
     rgb = mupdf.ll_fz_convert_color(
-        space, value, mupdf.ll_fz_device_rgb(), None, mupdf.FzColorParams().internal()
+        space, value, mupdf.ll_fz_device_rgb(), None, mupdf.fz_default_color_params
     )[:3]
-    return max(rgb) - min(rgb) < NEUTRAL
+    return bool(max(rgb) - min(rgb) < NEUTRAL)
 
 
 def _is_tinted(space: Any, values: Any) -> bool:

@@ -38,12 +38,15 @@ FLAT_SHARE = 0.03
 """Share of such pixels from which a page is suspicious. A scan has about 1 % of them."""
 FAINT = 0.02
 """A page on which fewer pixels than this differ from the paper shows nothing to speak of."""
-CONTENT_LOST = "page may not be correct"
-"""MuPDF's word for content, pictures included, which it could not even place on the page."""
-
-_ERROR = re.compile(
-    r"(error: .*|padding truncated image|premature end .*|page may not be correct.*)", re.M
+_LOST = re.compile(
+    r"(content stream is not a stream.*|cannot load content stream.*|cannot find XObject .*"
+    r"|cannot (?:load|parse) object .*|.*page may not be correct)"
 )
+"""What MuPDF says of content, pictures included, which it could not even place on the page."""
+_ERROR = re.compile(
+    r"error: (.*)|(padding truncated image|premature end .*)|" + _LOST.pattern, re.MULTILINE
+)
+"""What it says of anything that may be missing from what it shows."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def assess(
     mupdf.fz_run_display_list(drawn, collector, mupdf.FzMatrix(), everywhere, mupdf.FzCookie())
     mupdf.fz_close_device(collector)
     found = _ERROR.search(warnings)
-    why = found[1].removeprefix("error: ") if found else "no message from the decoder"
+    why = found[found.lastindex or 0] if found else "no message from the decoder"
 
     total = lost = 0.0
     for picture in collector.pictures:
@@ -125,7 +128,7 @@ def assess(
         lost += picture.area * share
     if total and lost > MOST * total:
         raise DamagedPage(f"{where}: its pictures cannot be decoded ({why}).")
-    if found and lost == 0 and _shows_nothing(pixels, CONTENT_LOST in warnings):
+    if found and lost == 0 and _shows_nothing(pixels, _LOST.search(warnings) is not None):
         raise DamagedPage(f"{where} shows nothing, and what is on it is damaged ({why}).")
     if lost > NOTICEABLE * total:
         return (f"picture damaged: about {lost / total:.0%} missing ({why})",)

@@ -12,12 +12,14 @@ import pymupdf
 
 from models.errors import DamagedPdf, EncryptedPdf, NoPages, NotAPdf, TruncatedPdf
 from models.records import PdfFacts
-from tasks.mupdf import TOOLS, MuPdfReader
+from tasks.mupdf import REPAIR, TOOLS, MuPdfReader
 from tasks.mupdf_tree import replant
 from tasks.read import Reader
 
 TAIL_BYTES = 2048
 """Where ``%%EOF`` must stand: in the last 1,024 bytes by ISO 32000, and some writers pad."""
+_NOT_WRITTEN = ("format", "encryption")
+"""What PyMuPDF adds to the metadata of its own."""
 END_OF_OBJECT = b"endobj"
 
 _document: Any = pymupdf.Document
@@ -38,16 +40,18 @@ def open_document(path: Path, passwords: Sequence[str]) -> Reader:
     count = document.page_count if order is None else len(order)
     if count < 1 or (order is not None and all(place is None for place in order)):
         _refuse(path, repaired)
+    written = document.metadata or {}
     metadata = {
-        key: value
-        for key, value in (document.metadata or {}).items()
-        if isinstance(value, str) and value
+        # Broken strings come with lone surrogates, which no JSON file takes.
+        key: value.encode("utf-8", "replace").decode()
+        for key, value in written.items()
+        if key not in _NOT_WRITTEN and isinstance(value, str) and value
     }
     facts = PdfFacts(
         page_count=count,
         metadata=metadata,
         repaired=repaired or not sound,
-        encrypted="encryption" in metadata,
+        encrypted=bool(written.get("encryption")),
     )
     return MuPdfReader(path, document, facts, order)
 
@@ -94,7 +98,7 @@ def _examine(document: Any) -> tuple[bool, bool]:
     except (RuntimeError, ValueError):
         sound = False
     warnings = TOOLS.mupdf_warnings()
-    repaired = bool(document.is_repaired) or "repairing PDF document" in warnings
+    repaired = bool(document.is_repaired) or REPAIR in warnings
     return repaired, sound and "page tree" not in warnings
 
 

@@ -103,7 +103,8 @@ class Reader(Protocol):
             dpi: Wanted resolution; lowered, and said so, where the budget demands it.
             gray: One channel in place of three.
             box: The part of the displayed page; the whole page if None. Its edges are rounded to
-                the page's pixel grid, so that a part is exactly a crop of the whole.
+                the whole page's pixel grid: at a scan's own resolution a part is, pixel for
+                pixel, a crop of the whole.
             max_pixels: Budget: most pixels (H times W) the raster may have.
 
         Raises:

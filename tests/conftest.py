@@ -73,8 +73,8 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 Extract = Callable[..., "subprocess.Popen[str]"]
 
 
-@pytest.fixture
-def start_extract(prefect_url: str, tmp_path: Path) -> Extract:
+@pytest.fixture(scope="session")
+def start_extract(prefect_url: str) -> Extract:
     """Start ``python -m flows.extract`` with arguments, against the session's server."""
 
     def start(*arguments: object) -> subprocess.Popen[str]:
@@ -90,7 +90,7 @@ def start_extract(prefect_url: str, tmp_path: Path) -> Extract:
     return start
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def extract(start_extract: Extract) -> Callable[..., tuple[int, str]]:
     """Run ``python -m flows.extract`` to its end: exit code and what it printed."""
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.resources.scan_layout import MAKERS, Box, Sheet, Style, head
+from tests.resources.scan_layout import Box, Sheet, Style, head
+from tests.resources.scan_pages import MAKERS
 from tests.resources.scan_pdf import Binder
 from tests.resources.scan_subjects import Studio
 from tests.resources.scans import Look, Scanner
@@ -91,8 +92,8 @@ VOLUMES = (
            "jpeg", Look(paper=(226, 222, 214), grey=True, border=0.5)),
     Volume("work-table-1891{n}.PDF", 12, "The Work-Table", "October, 1891.",
            "g4", Look(paper=(225, 220, 205), grey=True, bilevel=True, border=0.6), columns=2),
-    Volume("home-and-hearth-1896{n}.pdf", 5, "Home and Hearth", "June, 1896.",
-           "jpx", Look(paper=(235, 224, 190), foxing=16), columns=2, dpi=130, size=(7, 10)),
+    Volume("home-and-hearth-1896{n}.pdf", 4, "Home and Hearth", "June, 1896.",
+           "jpx", Look(paper=(235, 224, 190), foxing=16), columns=2, dpi=150, size=(6.25, 9.25)),
     Volume("la-toilette-1901{n}.pdf", 8, "La Toilette", "May 18, 1901.",
            "mrc", Look(paper=(236, 226, 200), bilevel=True, border=0.1)),
     Volume("gazette-of-dress-1906{n}.pdf", 8, "Gazette of Dress", "November, 1906.",
@@ -150,7 +151,7 @@ def bind(volume: Volume, count: int, folder: Path, studio: Studio, seed: list[in
     """
     rng = np.random.default_rng(seed)
     width, height = (round(inches * volume.dpi) for inches in volume.size)
-    scanner = Scanner(volume.look, (width, height), rng)
+    scanner = Scanner(volume.look, (width, height), volume.dpi, rng)
     style = Style(volume.title, volume.columns, volume.date, bool(rng.integers(2)))
     binder = Binder(volume.dpi, volume.codec)
     romans, first = min(4, count), int(rng.integers(60, 300))
@@ -193,7 +194,7 @@ def add_faults(folder: Path, truths: list[Truth], studio: Studio, seed: int) -> 
     (folder / web).write_text(page, encoding="utf-8", newline="\n")
     locked = "unsorted/private-album-1888.pdf"
     binder = Binder(100, "jpeg")
-    scanner = Scanner(Look(), (700, 950), np.random.default_rng([seed, 999]))
+    scanner = Scanner(Look(), (700, 950), 100, np.random.default_rng([seed, 999]))
     binder.add(scanner.scan(Sheet(700, 950), None, np.random.default_rng([seed, 999, 1])))
     binder.save(folder / locked, PASSWORD)
     faults = ((torn, "broken"), (locked, "locked"), (web, "html"))

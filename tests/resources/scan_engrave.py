@@ -20,6 +20,11 @@ LIGHT = np.array([-0.52, -0.58, 0.63], np.float32)
 _SUBPIXEL = 4  # fractional bits OpenCV is given for anti-aliased polygons
 
 
+def pts(text: str) -> np.ndarray:
+    """Read points written as "x,y x,y …"; returns shape (n, 2), float32."""
+    return np.array([pair.split(",") for pair in text.split()], np.float32)
+
+
 def curve(points: object, closed: bool = False, steps: int = 10) -> np.ndarray:
     """Draw a smooth curve through points (centripetal enough for hand-placed outlines).
 
@@ -38,7 +43,9 @@ def curve(points: object, closed: bool = False, steps: int = 10) -> np.ndarray:
         p = np.vstack([2 * p[:1] - p[1:2], p, 2 * p[-1:] - p[-2:-1]])
     a, b, c, d = p[:-3, None], p[1:-2, None], p[2:-1, None], p[3:, None]
     t = np.linspace(0, 1, steps, endpoint=False, dtype=np.float32)[None, :, None]
-    out = 0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * (b - c) + d - a) * t**3)
+    out = 0.5 * (
+        2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * (b - c) + d - a) * t**3
+    )
     out = out.reshape(-1, 2)
     return out if closed else np.vstack([out, p[-2:-1]])
 
@@ -67,6 +74,7 @@ class Cut:
         stripes: bands of pattern woven across the part's width; 0 for none.
         grain: strength of random tone, as in foliage and fur.
         wander: how far lines stray, in pitches.
+        fade: share of the part's height over which it thins out to nothing at its foot.
     """
 
     tone: float = 0.3
@@ -81,6 +89,7 @@ class Cut:
     stripes: int = 0
     grain: float = 0.0
     wander: float = 0.35
+    fade: float = 0.0
 
 
 @dataclass
@@ -95,12 +104,14 @@ class Block:
         ink: (height, width) uint8, 255 where the block prints solid ink.
         shade: (height, width) float32, the tone the lines stand for, 0 white to 1 black.
         cover: (height, width) uint8, 255 where a part has been painted.
+        photo: put pen strokes into the shade too, as a photograph would show them.
     """
 
     width: int
     height: int
     rng: np.random.Generator
     pitch: float = 5.0
+    photo: bool = False
     ink: np.ndarray = field(init=False)
     shade: np.ndarray = field(init=False)
     cover: np.ndarray = field(init=False)
@@ -135,12 +146,14 @@ class Block:
         self.shade[here] = self.shade[here] * (1 - alpha) + tone * alpha
         self.cover[here] = np.maximum(self.cover[here], mask)
         if cut.edge:
-            self.contour(outline, cut.edge)
+            self.contour(outline, cut.edge, cut.fade)
 
     def solid(self, outline: np.ndarray, ink: int = 255) -> None:
         """Fill a closed polygon (n, 2) with plain black, or white with `ink` 0."""
         local = (outline * (1 << _SUBPIXEL)).astype(np.int32)
         cv2.fillPoly(self.ink, [local], ink, cv2.LINE_AA, _SUBPIXEL)
+        if self.photo:
+            cv2.fillPoly(self.shade, [local], 0.9 if ink else 0.05, cv2.LINE_8, _SUBPIXEL)
 
     def shadow(
         self, outline: np.ndarray, cut: Cut, soft: float, within: np.ndarray | None = None
@@ -163,7 +176,9 @@ class Block:
         cv2.fillPoly(mask, [(outline - (x0, y0)).astype(np.int32)], 255)
         tone = cv2.GaussianBlur(mask.astype(np.float32) / 255, (0, 0), max(soft, 0.5)) * cut.tone
         if cut.grain:
-            tone *= np.clip(1 + cut.grain * smooth_noise(mask.shape, self.pitch * 3, self.rng), 0, 2)
+            tone *= np.clip(
+                1 + cut.grain * smooth_noise(mask.shape, self.pitch * 3, self.rng), 0, 2
+            )
         if within is not None:
             mask[:] = 0
             cv2.fillPoly(mask, [(within - (x0, y0)).astype(np.int32)], 1)
@@ -219,6 +234,10 @@ class Block:
             w = mask.shape[1]
             band = np.sin(np.arange(w, dtype=np.float32) / w * 2 * np.pi * cut.stripes)
             tone += 0.35 * (band > 0.35)[None]
+        if cut.fade:
+            foot = np.linspace(1, -0.3, mask.shape[0], dtype=np.float32)[:, None] / cut.fade
+            foot = foot + 0.12 * smooth_noise(mask.shape, self.pitch * 2, self.rng)
+            tone = np.clip(tone, 0, 1) * np.clip(foot, 0, 1)
         return np.clip(tone, 0, 1)
 
     def hatch(
@@ -264,14 +283,22 @@ class Block:
             ink = 1 - (1 - ink) * (1 - line)
         return ink
 
-    def contour(self, outline: np.ndarray, width: float) -> None:
-        """Draw a part's outline, heavier on the side away from the light."""
+    def contour(self, outline: np.ndarray, width: float, fade: float = 0.0) -> None:
+        """Draw a part's outline, heavier on the side away from the light, gone at a fading foot."""
         step = np.roll(outline, -1, 0) - outline
-        area = float(np.sum(outline[:, 0] * np.roll(outline[:, 1], -1) - np.roll(outline[:, 0], -1) * outline[:, 1]))
+        area = float(
+            np.sum(
+                outline[:, 0] * np.roll(outline[:, 1], -1)
+                - np.roll(outline[:, 0], -1) * outline[:, 1]
+            )
+        )
         normal = np.stack([step[:, 1], -step[:, 0]], 1) * np.sign(area)
         normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
         facing = normal @ LIGHT[:2]
         widths = width * (1 - 0.45 * facing / 0.78)
+        if fade:
+            y = outline[:, 1]
+            widths *= np.clip((y.max() - y) / max(np.ptp(y) * fade, 1) - 0.4, 0, 1)
         self.ribbon(np.vstack([outline, outline[:1]]), np.append(widths, widths[:1]))
 
     def stroke(self, points: object, width: float, ink: int = 255, taper: float = 1.0) -> None:
@@ -293,10 +320,20 @@ class Block:
         side = np.stack([-step[:, 1], step[:, 0]], 1)
         side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-6)
         side *= (np.asarray(widths) / 2)[:, None]
-        quads = np.stack([path[:-1] + side[:-1], path[1:] + side[1:], path[1:] - side[1:], path[:-1] - side[:-1]], 1)
+        quads = np.stack(
+            [
+                path[:-1] + side[:-1],
+                path[1:] + side[1:],
+                path[1:] - side[1:],
+                path[:-1] - side[:-1],
+            ],
+            1,
+        )
         scaled = (quads * (1 << _SUBPIXEL)).astype(np.int32)
-        for quad in scaled:
+        for quad in scaled[np.asarray(widths)[:-1] > 0.3]:
             cv2.fillConvexPoly(self.ink, quad, ink, cv2.LINE_AA, _SUBPIXEL)
+            if self.photo:
+                cv2.fillConvexPoly(self.shade, quad, 0.8 if ink else 0.1, cv2.LINE_8, _SUBPIXEL)
 
     def wash(self, tone: np.ndarray, cut: Cut) -> None:
         """Engrave a whole-block tone (height, width) beneath everything drawn so far."""

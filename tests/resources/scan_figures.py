@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.resources.scan_engrave import Block, Cut, curve
+from tests.resources.scan_engrave import Block, Cut, curve, pts
 
 Points = list[tuple[float, float]]
 
@@ -95,10 +95,8 @@ def tresses(pose: Pose, spine: Points, spread: float, count: int) -> None:
         pose.line(path + side * off * swell, rng.uniform(0.8, 2.2), ink)
 
 
-FACE = [
-    (-0.25, 0.2), (-0.272, 0.4), (-0.258, 0.5), (-0.275, 0.61), (-0.25, 0.77), (-0.19, 0.885),
-    (-0.11, 0.95), (-0.03, 0.94), (0.1, 0.85), (0.2, 0.7), (0.25, 0.42), (0.2, 0.1), (-0.1, 0.06),
-]  # fmt: skip
+FACE = pts("-0.25,0.2 -0.272,0.4 -0.258,0.5 -0.275,0.61 -0.25,0.77 -0.19,0.885 "
+"-0.11,0.95 -0.03,0.94 0.1,0.85 0.2,0.7 0.25,0.42 0.2,0.1 -0.1,0.06")  # fmt: skip
 """Outline of a face, in heads."""
 
 
@@ -109,19 +107,30 @@ def face(pose: Pose) -> None:
     for x, w in ((-0.19, 0.068), (0.03, 0.085)):
         pose.line([(x - w, 0.405), (x, 0.38), (x + w * 1.3, 0.402)], 1.5)
         pose.line([(x - w * 0.8, 0.462), (x, 0.446), (x + w, 0.464)], 0.6)
-        iris = [(x - 0.034, 0.48), (x - 0.01, 0.468), (x + 0.014, 0.48), (x + 0.012, 0.506), (x - 0.01, 0.52), (x - 0.032, 0.508)]
+        iris = [
+            (x - 0.034, 0.48),
+            (x - 0.01, 0.468),
+            (x + 0.014, 0.48),
+            (x + 0.012, 0.506),
+            (x - 0.01, 0.52),
+            (x - 0.032, 0.508),
+        ]
         pose.block.solid(curve(pose.at(iris), closed=True))
         pose.line([(x - 0.022, 0.488), (x - 0.016, 0.496)], 0.8, 0)
-        pose.line([(x - w, 0.505), (x - w * 0.3, 0.472), (x + w * 0.5, 0.474), (x + w * 1.15, 0.503)], 1.9, taper=0.7)
+        pose.line(
+            [(x - w, 0.505), (x - w * 0.3, 0.472), (x + w * 0.5, 0.474), (x + w * 1.15, 0.503)],
+            1.9,
+            taper=0.7,
+        )
         pose.line([(x - w * 0.6, 0.522), (x + w * 0.1, 0.53), (x + w * 0.8, 0.518)], 0.6)
-    pose.line([(-0.1, 0.43), (-0.118, 0.54), (-0.158, 0.64), (-0.145, 0.667), (-0.112, 0.67)], 0.9)
-    pose.line([(-0.1, 0.662), (-0.08, 0.656), (-0.073, 0.636)], 1.1)
-    pose.line([(-0.163, 0.762), (-0.13, 0.752), (-0.112, 0.758), (-0.088, 0.751), (-0.03, 0.764)], 1.7)
-    pose.line([(-0.145, 0.742), (-0.128, 0.734), (-0.112, 0.74), (-0.096, 0.734), (-0.06, 0.75)], 0.7)
-    pose.line([(-0.13, 0.802), (-0.1, 0.81), (-0.06, 0.798)], 1.0)
+    pose.line(pts("-0.1,0.43 -0.118,0.54 -0.158,0.64 -0.145,0.667 -0.112,0.67"), 0.9)
+    pose.line(pts("-0.1,0.662 -0.08,0.656 -0.073,0.636"), 1.1)
+    pose.line(pts("-0.163,0.762 -0.13,0.752 -0.112,0.758 -0.088,0.751 -0.03,0.764"), 1.7)
+    pose.line(pts("-0.145,0.742 -0.128,0.734 -0.112,0.74 -0.096,0.734 -0.06,0.75"), 0.7)
+    pose.line(pts("-0.13,0.802 -0.1,0.81 -0.06,0.798"), 1.0)
     shade = Cut(tone=0.3, angle=50, pitch=0.72)
-    pose.shadow([(0.02, 0.6), (0.2, 0.45), (0.22, 0.7), (0.08, 0.86), (0.0, 0.92)], shade, 0.05, FACE)
-    pose.shadow([(-0.11, 0.42), (-0.05, 0.44), (-0.1, 0.56), (-0.115, 0.63)], replace(shade, tone=0.22), 0.02)
+    pose.shadow(pts("0.02,0.6 0.2,0.45 0.22,0.7 0.08,0.86 0,0.92"), shade, 0.05, FACE)
+    pose.shadow(pts("-0.11,0.42 -0.05,0.44 -0.1,0.56 -0.115,0.63"), replace(shade, tone=0.22), 0.02)
 
 
 def head_and_hair(pose: Pose, dark: float = 0.6, brim: bool = True) -> None:
@@ -132,25 +141,41 @@ def head_and_hair(pose: Pose, dark: float = 0.6, brim: bool = True) -> None:
         dark: darkness of the hair.
         brim: whether a hat throws its shadow on the brow.
     """
-    neck = [(-0.1, 0.7), (-0.07, 1.0), (-0.09, 1.18), (-0.3, 1.34), (0.44, 1.34), (0.24, 1.16), (0.2, 0.95), (0.22, 0.6)]
+    neck = pts("-0.1,0.7 -0.07,1 -0.09,1.18 -0.3,1.34 0.44,1.34 0.24,1.16 0.2,0.95 0.22,0.6")
     pose.shape(neck, Cut(tone=0.06, angle=-8, pitch=0.72, contrast=0.6, edge=pose.head * 0.008))
-    pose.shadow([(-0.1, 0.8), (0.25, 0.7), (0.26, 1.0), (0.06, 1.04)], Cut(tone=0.6, angle=-8, pitch=0.72), 0.04, neck)
+    pose.shadow(
+        pts("-0.1,0.8 0.25,0.7 0.26,1 0.06,1.04"), Cut(tone=0.6, angle=-8, pitch=0.72), 0.04, neck
+    )
     hair = Cut(tone=dark, angle=60, contrast=0.8, pitch=0.72, edge=pose.head * 0.008, wander=0.8)
-    pose.shape([(0.0, -0.06), (0.3, -0.02), (0.44, 0.2), (0.46, 0.48), (0.38, 0.7), (0.24, 0.68), (0.0, 0.3)], hair)
-    tresses(pose, [(0.12, 0.02), (0.34, 0.14), (0.4, 0.4), (0.31, 0.64)], 0.2, 12)
+    pose.shape(pts("0,-0.06 0.3,-0.02 0.44,0.2 0.46,0.48 0.38,0.7 0.24,0.68 0,0.3"), hair)
+    tresses(pose, pts("0.12,0.02 0.34,0.14 0.4,0.4 0.31,0.64"), 0.2, 12)
     face(pose)
-    pose.shape([(0.2, 0.47), (0.25, 0.45), (0.265, 0.52), (0.23, 0.6), (0.205, 0.58)], Cut(tone=0.1, edge=pose.head * 0.006, pitch=0.7))
-    front = [(-0.27, 0.3), (-0.24, 0.1), (-0.05, -0.05), (0.2, -0.03), (0.34, 0.2), (0.33, 0.44), (0.26, 0.52), (0.2, 0.36), (0.1, 0.25), (-0.05, 0.22), (-0.18, 0.27), (-0.25, 0.36)]
+    pose.shape(
+        pts("0.2,0.47 0.25,0.45 0.265,0.52 0.23,0.6 0.205,0.58"),
+        Cut(tone=0.1, edge=pose.head * 0.006, pitch=0.7),
+    )
+    front = pts(
+        "-0.27,0.3 -0.24,0.1 -0.05,-0.05 0.2,-0.03 0.34,0.2 0.33,0.44 0.26,0.52 "
+        "0.2,0.36 0.1,0.25 -0.05,0.22 -0.18,0.27 -0.25,0.36"
+    )
     pose.shape(front, hair)
-    tresses(pose, [(-0.22, 0.28), (-0.02, 0.08), (0.2, 0.16), (0.28, 0.46)], 0.17, 13)
+    tresses(pose, pts("-0.22,0.28 -0.02,0.08 0.2,0.16 0.28,0.46"), 0.17, 13)
     rng = pose.block.rng
     for n in range(9):
         x = -0.23 + n * 0.045
-        pose.line([(x, 0.2), (x - 0.03, 0.27), (x + 0.01, 0.3 + 0.02 * rng.random()), (x + 0.025, 0.26)], 1.2)
+        pose.line(
+            [(x, 0.2), (x - 0.03, 0.27), (x + 0.01, 0.3 + 0.02 * rng.random()), (x + 0.025, 0.26)],
+            1.2,
+        )
     for n in range(4):
         pose.line([(0.3, 0.6), (0.33 + 0.02 * n, 0.72), (0.29 + 0.02 * n, 0.78 + 0.03 * n)], 1.2)
     if brim:
-        pose.shadow([(-0.28, 0.24), (0.3, 0.2), (0.28, 0.4), (0.0, 0.36), (-0.27, 0.38)], Cut(tone=0.5, angle=10, pitch=0.72), 0.035, FACE)
+        pose.shadow(
+            pts("-0.28,0.24 0.3,0.2 0.28,0.4 0,0.36 -0.27,0.38"),
+            Cut(tone=0.5, angle=10, pitch=0.72),
+            0.035,
+            FACE,
+        )
 
 
 def plume(pose: Pose, spine: Points, width: float, tone: float = 0.25) -> None:
@@ -164,15 +189,24 @@ def plume(pose: Pose, spine: Points, width: float, tone: float = 0.25) -> None:
     side = np.stack([-along[:, 1], along[:, 0]], 1)
     side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-6)
     wave = 1 + 0.16 * np.sin(t * 34)
-    outline = np.vstack([path + side * (half * swell * wave)[:, None], (path - side * (half * swell * wave)[:, None])[::-1]])
+    outline = np.vstack(
+        [
+            path + side * (half * swell * wave)[:, None],
+            (path - side * (half * swell * wave)[:, None])[::-1],
+        ]
+    )
     block.part(outline, Cut(tone=tone, angle=70, contrast=0.7, edge=1.2, pitch=0.9))
     for i in range(2, len(path) - 1):
         for sign in (-1, 1):
             for _ in range(2):
                 reach = half * swell[i] * rng.uniform(0.75, 1.15)
-                tip = path[i] + side[i] * sign * reach + along[i] * rng.uniform(0.4, 1.6) * reach / 8
+                tip = (
+                    path[i] + side[i] * sign * reach + along[i] * rng.uniform(0.4, 1.6) * reach / 8
+                )
                 bend = (path[i] + tip) / 2 - along[i] * 0.5
-                block.stroke([path[i], bend, tip], rng.uniform(1.0, 2.0), 0 if rng.random() < 0.35 else 255)
+                block.stroke(
+                    [path[i], bend, tip], rng.uniform(1.0, 2.0), 0 if rng.random() < 0.35 else 255
+                )
     block.stroke(path[::6], 2.4, taper=0.6)
 
 
@@ -184,46 +218,100 @@ def rosette(pose: Pose, x: float, y: float, size: float, tone: float = 0.15) -> 
         for n in range(count):
             a = start + n * 2 * np.pi / count
             c = np.array([x + np.cos(a) * size * 0.5 * ring, y + np.sin(a) * size * 0.5 * ring])
-            ring_points = [tuple(c + size * 0.42 * ring * np.array([np.cos(a + d), np.sin(a + d)])) for d in np.linspace(0, 5.4, 6)]
+            ring_points = [
+                tuple(c + size * 0.42 * ring * np.array([np.cos(a + d), np.sin(a + d)]))
+                for d in np.linspace(0, 5.4, 6)
+            ]
             pose.shape(ring_points, Cut(tone=tone, angle=float(np.degrees(a)), edge=1.3, pitch=0.8))
-    pose.shape([(x + size * 0.16 * np.cos(d), y + size * 0.16 * np.sin(d)) for d in np.linspace(0, 5.3, 6)], Cut(tone=0.6, edge=1.2))
+    pose.shape(
+        [
+            (x + size * 0.16 * np.cos(d), y + size * 0.16 * np.sin(d))
+            for d in np.linspace(0, 5.3, 6)
+        ],
+        Cut(tone=0.6, edge=1.2),
+    )
 
 
 def bow(pose: Pose, x: float, y: float, size: float, tone: float = 0.3) -> None:
     """Draw a ribbon bow with two loops and two ends."""
     cut = Cut(tone=tone, folds=3, fold_depth=size * pose.head * 0.08, edge=1.6, pitch=0.85)
     s = size
-    pose.shape([(x, y), (x - 0.1 * s, y + 0.5 * s), (x - 0.35 * s, y + 1.0 * s), (x - 0.1 * s, y + 0.95 * s), (x + 0.08 * s, y + 0.5 * s)], cut)
-    pose.shape([(x, y), (x + 0.25 * s, y + 0.45 * s), (x + 0.5 * s, y + 0.85 * s), (x + 0.2 * s, y + 0.9 * s)], cut)
+    pose.shape(
+        [
+            (x, y),
+            (x - 0.1 * s, y + 0.5 * s),
+            (x - 0.35 * s, y + 1.0 * s),
+            (x - 0.1 * s, y + 0.95 * s),
+            (x + 0.08 * s, y + 0.5 * s),
+        ],
+        cut,
+    )
+    pose.shape(
+        [
+            (x, y),
+            (x + 0.25 * s, y + 0.45 * s),
+            (x + 0.5 * s, y + 0.85 * s),
+            (x + 0.2 * s, y + 0.9 * s),
+        ],
+        cut,
+    )
     for side in (-1, 1):
-        pose.shape([(x, y), (x + side * 0.35 * s, y - 0.34 * s), (x + side * 0.68 * s, y - 0.2 * s), (x + side * 0.6 * s, y + 0.16 * s), (x + side * 0.25 * s, y + 0.14 * s)], replace(cut, angle=90 - 20 * side))
-    pose.shape([(x - 0.1 * s, y - 0.1 * s), (x + 0.1 * s, y - 0.1 * s), (x + 0.1 * s, y + 0.12 * s), (x - 0.1 * s, y + 0.12 * s)], Cut(tone=0.4, edge=1.4))
+        pose.shape(
+            [
+                (x, y),
+                (x + side * 0.35 * s, y - 0.34 * s),
+                (x + side * 0.68 * s, y - 0.2 * s),
+                (x + side * 0.6 * s, y + 0.16 * s),
+                (x + side * 0.25 * s, y + 0.14 * s),
+            ],
+            replace(cut, angle=90 - 20 * side),
+        )
+    pose.shape(
+        [
+            (x - 0.1 * s, y - 0.1 * s),
+            (x + 0.1 * s, y - 0.1 * s),
+            (x + 0.1 * s, y + 0.12 * s),
+            (x - 0.1 * s, y + 0.12 * s),
+        ],
+        Cut(tone=0.4, edge=1.4),
+    )
 
 
 def hat(pose: Pose, form: int, tone: float) -> None:
     """Trim one of four hats: high bonnet, sailor, picture hat, toque."""
     straw = Cut(tone=tone, angle=4, contrast=0.75, pitch=0.85, bulge=0.4, edge=2.0)
     if form == 0:
-        pose.shape([(-0.34, 0.2), (-0.26, -0.28), (0.0, -0.5), (0.3, -0.34), (0.42, 0.12), (0.2, 0.02), (-0.1, 0.08)], straw)
-        pose.limb([(-0.42, 0.24), (-0.1, 0.07), (0.2, 0.06), (0.46, 0.26)], [0.05, 0.12, 0.12, 0.06], replace(straw, tone=tone + 0.2))
-        plume(pose, [(0.3, -0.1), (0.2, -0.55), (-0.1, -0.78), (-0.35, -0.6)], 0.26)
+        pose.shape(
+            pts("-0.34,0.2 -0.26,-0.28 0,-0.5 0.3,-0.34 0.42,0.12 0.2,0.02 -0.1,0.08"), straw
+        )
+        pose.limb(
+            pts("-0.42,0.24 -0.1,0.07 0.2,0.06 0.46,0.26"),
+            [0.05, 0.12, 0.12, 0.06],
+            replace(straw, tone=tone + 0.2),
+        )
+        plume(pose, pts("0.3,-0.1 0.2,-0.55 -0.1,-0.78 -0.35,-0.6"), 0.26)
         bow(pose, 0.02, -0.25, 0.34)
     elif form == 1:
-        pose.shape([(-0.34, 0.06), (-0.3, -0.26), (0.0, -0.33), (0.32, -0.24), (0.34, 0.08), (0.0, 0.16)], straw)
-        pose.shape([(-0.7, 0.12), (-0.3, 0.0), (0.3, 0.0), (0.66, 0.14), (0.3, 0.26), (-0.3, 0.25)], straw)
-        pose.limb([(-0.34, 0.0), (0.0, 0.07), (0.34, 0.0)], [0.13, 0.13, 0.13], Cut(tone=0.8, edge=1.2))
+        pose.shape(pts("-0.34,0.06 -0.3,-0.26 0,-0.33 0.32,-0.24 0.34,0.08 0,0.16"), straw)
+        pose.shape(pts("-0.7,0.12 -0.3,0 0.3,0 0.66,0.14 0.3,0.26 -0.3,0.25"), straw)
+        pose.limb(pts("-0.34,0 0,0.07 0.34,0"), [0.13, 0.13, 0.13], Cut(tone=0.8, edge=1.2))
         bow(pose, 0.34, -0.06, 0.3, 0.6)
-        pose.shape([(-0.34, 0.06), (-0.3, -0.26), (0.0, -0.33), (0.32, -0.24), (0.33, -0.06), (0.0, 0.0)], straw)
+        pose.shape(pts("-0.34,0.06 -0.3,-0.26 0,-0.33 0.32,-0.24 0.33,-0.06 0,0"), straw)
     elif form == 2:
-        brim = [(-0.86, 0.3), (-0.6, -0.02), (0.0, -0.14), (0.6, -0.1), (0.98, 0.1), (0.7, 0.3), (0.3, 0.2), (-0.2, 0.22), (-0.6, 0.34)]
+        brim = pts(
+            "-0.86,0.3 -0.6,-0.02 0,-0.14 0.6,-0.1 0.98,0.1 0.7,0.3 0.3,0.2 -0.2,0.22 -0.6,0.34"
+        )
         pose.shape(brim, replace(straw, tone=tone + 0.15))
-        pose.shape([(-0.38, 0.02), (-0.34, -0.3), (0.0, -0.42), (0.36, -0.3), (0.42, 0.02), (0.0, 0.1)], straw)
-        plume(pose, [(-0.3, -0.05), (0.1, -0.5), (0.6, -0.45), (1.02, 0.02)], 0.34, 0.15)
-        plume(pose, [(-0.2, 0.0), (-0.4, -0.5), (-0.1, -0.75), (0.25, -0.6)], 0.28, 0.3)
+        pose.shape(pts("-0.38,0.02 -0.34,-0.3 0,-0.42 0.36,-0.3 0.42,0.02 0,0.1"), straw)
+        plume(pose, pts("-0.3,-0.05 0.1,-0.5 0.6,-0.45 1.02,0.02"), 0.34, 0.15)
+        plume(pose, pts("-0.2,0 -0.4,-0.5 -0.1,-0.75 0.25,-0.6"), 0.28, 0.3)
         for x, y in ((-0.3, 0.0), (-0.12, -0.06), (0.08, 0.0)):
             rosette(pose, x, y, 0.2)
     else:
-        pose.shape([(-0.4, 0.24), (-0.46, 0.0), (-0.2, -0.28), (0.2, -0.3), (0.5, -0.04), (0.46, 0.26), (0.0, 0.16)], replace(straw, folds=7, fold_depth=6))
-        plume(pose, [(-0.2, 0.1), (-0.3, -0.4), (-0.1, -0.8), (0.2, -0.95)], 0.24)
+        pose.shape(
+            pts("-0.4,0.24 -0.46,0 -0.2,-0.28 0.2,-0.3 0.5,-0.04 0.46,0.26 0,0.16"),
+            replace(straw, folds=7, fold_depth=6),
+        )
+        plume(pose, pts("-0.2,0.1 -0.3,-0.4 -0.1,-0.8 0.2,-0.95"), 0.24)
         for x in (-0.28, -0.08, 0.12):
             rosette(pose, x, 0.08, 0.17)

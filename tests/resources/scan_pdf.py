@@ -12,8 +12,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pikepdf
-from PIL import Image
 from pikepdf import Array, Dictionary, Name
+from PIL import Image
 
 from tests.resources.scans import Scan
 
@@ -72,7 +72,9 @@ class Binder:
         )
         page.Contents = self.pdf.make_stream(content.encode())
 
-    def _image(self, data: bytes, shape: tuple[int, ...], filter_: str, **extra: object) -> pikepdf.Object:
+    def _image(
+        self, data: bytes, shape: tuple[int, ...], filter_: str, **extra: object
+    ) -> pikepdf.Object:
         """Wrap encoded pixels as an image object."""
         stream = self.pdf.make_stream(data)
         stream.Type, stream.Subtype, stream.Filter = Name.XObject, Name.Image, Name("/" + filter_)
@@ -88,7 +90,15 @@ class Binder:
 
     def _g4(self, image: np.ndarray, scan: Scan, w: float, h: float) -> list[tuple]:
         """Draw the page as one Group 4 image."""
-        return [(self._image(group4(image), image.shape, "CCITTFaxDecode", **self._fax(image)), "", w, h, 0)]
+        return [
+            (
+                self._image(group4(image), image.shape, "CCITTFaxDecode", **self._fax(image)),
+                "",
+                w,
+                h,
+                0,
+            )
+        ]
 
     def _fax(self, image: np.ndarray) -> dict[str, object]:
         """List what a Group 4 image must say of itself."""
@@ -138,5 +148,7 @@ class Binder:
             self.pdf.save(path, deterministic_id=True)
             return
         # The old cipher, because the newer ones start from random bytes.
-        lock = pikepdf.Encryption(owner=password + "-owner", user=password, R=3, aes=False, metadata=False)
+        lock = pikepdf.Encryption(
+            owner=password + "-owner", user=password, R=3, aes=False, metadata=False
+        )
         self.pdf.save(path, static_id=True, encryption=lock)

@@ -1,19 +1,13 @@
-"""Scenery for the engraver: skies, trees, houses, water, and the rooms where ladies stand."""
+"""Scenery for the engraver: skies, trees, hills and water, and edges which fray into the page."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import cv2
 import numpy as np
 
 from tests.resources.scan_engrave import Block, Cut, curve, smooth_noise
-from tests.resources.scan_figures import Pose, limb, rosette
-
-
-def quad(x0: float, y0: float, x1: float, y1: float) -> np.ndarray:
-    """Outline an upright rectangle, (4, 2) pixels."""
-    return np.float32([(x0, y0), (x1, y0), (x1, y1), (x0, y1)])
+from tests.resources.scan_figures import limb
+from tests.resources.scan_houses import quad
 
 
 def vignette(block: Block) -> np.ndarray:
@@ -42,7 +36,9 @@ def sky(block: Block, horizon: float, cloud: float = 1.0, dark: float = 0.42) ->
     h, w = block.height, block.width
     ys = np.arange(h, dtype=np.float32)[:, None] / horizon
     # Clouds lie flat: noise made for a taller sky is pressed down to this one.
-    heap = smooth_noise((h * 2, w), w / 4, block.rng) + 0.6 * smooth_noise((h * 2, w), w / 12, block.rng)
+    heap = smooth_noise((h * 2, w), w / 4, block.rng) + 0.6 * smooth_noise(
+        (h * 2, w), w / 12, block.rng
+    )
     heap = cv2.resize(heap, (w, h), interpolation=cv2.INTER_AREA)
     heap = cv2.GaussianBlur(heap, (0, 0), w / 160)
     tone = dark * (1.05 - 0.75 * ys) + 0.2 * cloud * np.clip(heap, -1.4, 0.9) - 0.03
@@ -53,16 +49,40 @@ def foliage(block: Block, x: float, y: float, size: float, tone: float) -> None:
     """Draw one clump of leaves, lobed, dark beneath."""
     rng = block.rng
     a = np.linspace(0, 2 * np.pi, 46, endpoint=False)
-    r = size * (0.82 + 0.13 * np.abs(np.sin(a * rng.uniform(4, 7) + rng.uniform(0, 6))) + rng.normal(0, 0.05, a.size))
+    r = size * (
+        0.82
+        + 0.13 * np.abs(np.sin(a * rng.uniform(4, 7) + rng.uniform(0, 6)))
+        + rng.normal(0, 0.05, a.size)
+    )
     edge = np.stack([x + r * np.cos(a), y + r * np.sin(a) * 0.78], 1).astype(np.float32)
-    block.part(edge, Cut(tone=tone, grain=0.32, angle=float(rng.uniform(20, 70)), wander=2.2, edge=0, contrast=0.75, pitch=0.95))
+    block.part(
+        edge,
+        Cut(
+            tone=tone,
+            grain=0.32,
+            angle=float(rng.uniform(20, 70)),
+            wander=2.2,
+            edge=0,
+            contrast=0.75,
+            pitch=0.95,
+        ),
+    )
     for _ in range(int(size * 0.9)):
         d, t = size * np.sqrt(rng.random()), rng.uniform(0, 2 * np.pi)
         px, py = x + d * np.cos(t), y + d * np.sin(t) * 0.78
         lit = (np.cos(t) + np.sin(t)) * d / size
         s = rng.uniform(4, 9)
         ink = 255 if rng.random() < 0.55 + 0.35 * lit else 0
-        block.stroke([(px - s, py + s * 0.3), (px - s * 0.3, py - s * 0.5), (px + s * 0.5, py - s * 0.2), (px + s, py + s * 0.5)], rng.uniform(1.2, 2.4), ink)
+        block.stroke(
+            [
+                (px - s, py + s * 0.3),
+                (px - s * 0.3, py - s * 0.5),
+                (px + s * 0.5, py - s * 0.2),
+                (px + s, py + s * 0.5),
+            ],
+            rng.uniform(1.2, 2.4),
+            ink,
+        )
 
 
 def tree(block: Block, x: float, base: float, height: float, tone: float = 0.4) -> None:
@@ -70,15 +90,41 @@ def tree(block: Block, x: float, base: float, height: float, tone: float = 0.4) 
     rng = block.rng
     bark = Cut(tone=0.5, angle=80, contrast=0.9, edge=1.8, wander=1.0)
     lean = rng.uniform(-0.06, 0.06) * height
-    block.part(limb([(x, base), (x + lean * 0.4, base - height * 0.3), (x + lean, base - height * 0.7)], [height * 0.09, height * 0.055, height * 0.02]), bark)
+    block.part(
+        limb(
+            [(x, base), (x + lean * 0.4, base - height * 0.3), (x + lean, base - height * 0.7)],
+            [height * 0.09, height * 0.055, height * 0.02],
+        ),
+        bark,
+    )
     for side in (-1, 1):
-        block.part(limb([(x + lean * 0.4, base - height * 0.35), (x + side * height * 0.14, base - height * 0.55)], [height * 0.04, height * 0.012]), bark)
+        block.part(
+            limb(
+                [
+                    (x + lean * 0.4, base - height * 0.35),
+                    (x + side * height * 0.14, base - height * 0.55),
+                ],
+                [height * 0.04, height * 0.012],
+            ),
+            bark,
+        )
     spots = []
     for _ in range(17):
         t, d = rng.uniform(0, 2 * np.pi), np.sqrt(rng.random())
-        spots.append((x + lean + d * np.cos(t) * height * 0.3, base - height * 0.68 + d * np.sin(t) * height * 0.27))
+        spots.append(
+            (
+                x + lean + d * np.cos(t) * height * 0.3,
+                base - height * 0.68 + d * np.sin(t) * height * 0.27,
+            )
+        )
     for px, py in sorted(spots, key=lambda p: -p[1]):
-        foliage(block, px, py, height * rng.uniform(0.1, 0.15), tone + 0.25 * (py - base + height) / height - 0.1)
+        foliage(
+            block,
+            px,
+            py,
+            height * rng.uniform(0.1, 0.15),
+            tone + 0.25 * (py - base + height) / height - 0.1,
+        )
 
 
 def fir(block: Block, x: float, base: float, height: float) -> None:
@@ -90,7 +136,14 @@ def fir(block: Block, x: float, base: float, height: float) -> None:
         for side in (-1, 1):
             r = reach * rng.uniform(0.6, 1.1)
             for k in range(4):
-                block.stroke([(x, y - 2 * k), (x + side * r * 0.5, y + r * 0.1 + k), (x + side * r * (1 - 0.12 * k), y + r * 0.4 + k * 3)], rng.uniform(1.3, 2.8))
+                block.stroke(
+                    [
+                        (x, y - 2 * k),
+                        (x + side * r * 0.5, y + r * 0.1 + k),
+                        (x + side * r * (1 - 0.12 * k), y + r * 0.4 + k * 3),
+                    ],
+                    rng.uniform(1.3, 2.8),
+                )
 
 
 def grass(block: Block, x0: float, x1: float, y0: float, y1: float, count: int) -> None:
@@ -101,16 +154,19 @@ def grass(block: Block, x0: float, x1: float, y0: float, y1: float, count: int) 
         x, y = rng.uniform(x0, x1), y0 + (y1 - y0) * near
         for _ in range(int(rng.integers(3, 7))):
             s, lean = (5 + 14 * near) * rng.uniform(0.6, 1.2), rng.uniform(-0.7, 0.7)
-            block.stroke([(x, y), (x + lean * s * 0.3, y - s * 0.6), (x + lean * s, y - s)], rng.uniform(1.1, 2.0))
+            block.stroke(
+                [(x, y), (x + lean * s * 0.3, y - s * 0.6), (x + lean * s, y - s)],
+                rng.uniform(1.1, 2.0),
+            )
 
 
-def ground(block: Block, top: float, tone: float = 0.35) -> None:
+def ground(block: Block, top: float, tone: float = 0.35, grain: float = 0.22) -> None:
     """Lay rolling ground from a line (pixels) to the foot of the block, and cover what is there."""
     w, h = block.width, block.height
     xs = np.linspace(-10, w + 10, 9)
     crest = [(x, top + block.rng.normal(0, h * 0.012)) for x in xs]
     shape = np.vstack([curve(crest), [(w + 10, h + 10), (-10, h + 10)]]).astype(np.float32)
-    block.part(shape, Cut(tone=tone, angle=4, grain=0.22, rim=0, edge=0, wander=1.6, pitch=1.15))
+    block.part(shape, Cut(tone=tone, angle=4, grain=grain, rim=0, edge=0, wander=1.6, pitch=1.15))
 
 
 def hills(block: Block, base: float, height: float, tone: float) -> None:
@@ -119,90 +175,79 @@ def hills(block: Block, base: float, height: float, tone: float) -> None:
     xs = np.linspace(-20, w + 20, 12)
     crest = [(x, base - height * rng.uniform(0.25, 1.0)) for x in xs]
     shape = np.vstack([curve(crest), [(w + 20, base + 4), (-20, base + 4)]]).astype(np.float32)
-    block.part(shape, Cut(tone=tone, angle=-38, rim=0.8, contrast=1.0, edge=1.2, pitch=0.9, bulge=0.8))
+    block.part(
+        shape, Cut(tone=tone, angle=-38, rim=0.8, contrast=1.0, edge=1.2, pitch=0.9, bulge=0.8)
+    )
 
 
 def water(block: Block, top: float, bottom: float) -> None:
     """Draw still water between two levels (pixels) in broken level strokes."""
     rng, w = block.rng, block.width
-    block.part(quad(-5, top, w + 5, bottom), Cut(tone=0.2, angle=0, rim=0, edge=0, grain=0.3, wander=0.15, pitch=1.0))
+    block.part(
+        quad(-5, top, w + 5, bottom),
+        Cut(tone=0.2, angle=0, rim=0, edge=0, grain=0.3, wander=0.15, pitch=1.0),
+    )
     for _ in range(170):
         near = rng.random() ** 0.7
-        y, x, s = top + (bottom - top) * near, rng.uniform(0, w), (20 + 90 * near) * rng.uniform(0.5, 1.5)
-        block.stroke([(x - s, y), (x, y + rng.uniform(-2, 2)), (x + s, y)], rng.uniform(1.2, 3.2), int(rng.choice([0, 255, 255])))
+        y, x, s = (
+            top + (bottom - top) * near,
+            rng.uniform(0, w),
+            (20 + 90 * near) * rng.uniform(0.5, 1.5),
+        )
+        block.stroke(
+            [(x - s, y), (x, y + rng.uniform(-2, 2)), (x + s, y)],
+            rng.uniform(1.2, 3.2),
+            int(rng.choice([0, 255, 255])),
+        )
 
 
 def boat(block: Block, x: float, y: float, size: float) -> None:
     """Float a sailing boat at x, y (pixels)."""
-    hull = curve([(x - size, y - size * 0.16), (x - size * 0.7, y + size * 0.1), (x + size * 0.6, y + size * 0.1), (x + size * 0.95, y - size * 0.22), (x, y - size * 0.1)], True)
+    hull = curve(
+        [
+            (x - size, y - size * 0.16),
+            (x - size * 0.7, y + size * 0.1),
+            (x + size * 0.6, y + size * 0.1),
+            (x + size * 0.95, y - size * 0.22),
+            (x, y - size * 0.1),
+        ],
+        True,
+    )
     block.stroke([(x, y), (x, y - size), (x, y - size * 2.2)], size * 0.05, taper=0.3)
-    block.part(curve([(x + 4, y - size * 2.1), (x + size * 0.5, y - size * 1.3), (x + size * 0.9, y - size * 0.25), (x + 4, y - size * 0.3)], True), Cut(tone=0.08, angle=80))
-    block.part(curve([(x - 4, y - size * 1.9), (x - size * 0.4, y - size * 1.0), (x - size * 0.8, y - size * 0.3), (x - 4, y - size * 0.3)], True), Cut(tone=0.3, angle=80))
+    block.part(
+        curve(
+            [
+                (x + 4, y - size * 2.1),
+                (x + size * 0.5, y - size * 1.3),
+                (x + size * 0.9, y - size * 0.25),
+                (x + 4, y - size * 0.3),
+            ],
+            True,
+        ),
+        Cut(tone=0.08, angle=80),
+    )
+    block.part(
+        curve(
+            [
+                (x - 4, y - size * 1.9),
+                (x - size * 0.4, y - size * 1.0),
+                (x - size * 0.8, y - size * 0.3),
+                (x - 4, y - size * 0.3),
+            ],
+            True,
+        ),
+        Cut(tone=0.3, angle=80),
+    )
     block.part(hull, Cut(tone=0.75, angle=5))
-    block.shadow(np.float32([(x - size * 0.9, y + size * 0.1), (x + size * 0.9, y + size * 0.1), (x + size * 0.5, y + size * 0.7), (x - size * 0.5, y + size * 0.7)]), Cut(tone=0.6, wander=0.1), size * 0.1)
-
-
-def window(block: Block, x0: float, y0: float, x1: float, y1: float, panes: tuple[int, int]) -> None:
-    """Cut a sashed window into a wall (pixels)."""
-    block.part(quad(x0 - 6, y0 - 6, x1 + 6, y1 + 8), Cut(tone=0.02, rim=0, edge=1.6))
-    block.part(quad(x0, y0, x1, y1), Cut(tone=0.78, rim=0, angle=90, edge=1.4, grain=0.15, pitch=0.9))
-    block.shadow(np.float32([(x0, y0), (x1, y0), (x1, y0 + 9), (x0, y0 + 9)]), Cut(tone=0.9), 2)
-    for n in range(1, panes[0]):
-        x = x0 + (x1 - x0) * n / panes[0]
-        block.stroke([(x, y0), (x, (y0 + y1) / 2), (x, y1)], 3.4, 0, 0)
-    for n in range(1, panes[1]):
-        y = y0 + (y1 - y0) * n / panes[1]
-        block.stroke([(x0, y), ((x0 + x1) / 2, y), (x1, y)], 3.4, 0, 0)
-    block.part(quad(x0 - 10, y1 + 6, x1 + 10, y1 + 14), Cut(tone=0.1, rim=0, edge=1.4))
-
-
-def house(block: Block, x: float, base: float, size: float) -> None:
-    """Build a gabled villa with its front lit and its side in shade (pixels)."""
-    rng = block.rng
-    front, deep, wall, ridge = size, size * 0.85, size * 0.85, size * 0.62
-    wall_cut = Cut(tone=0.1, angle=0, rim=0, edge=2.0, wander=0.06, pitch=1.5)
-    side = np.float32([(x + front, base), (x + front + deep, base - size * 0.12), (x + front + deep, base - wall + size * 0.02), (x + front, base - wall)])
-    block.part(side, replace(wall_cut, tone=0.5, angle=-3, pitch=1.1))
-    apex = (x + front / 2, base - wall - ridge)
-    roof = np.float32([apex, (apex[0] + deep, apex[1] + size * 0.02), (x + front + deep + size * 0.08, base - wall + size * 0.06), (x + front + size * 0.08, base - wall + size * 0.07)])
-    for n in (0.3, 0.72):
-        cx = apex[0] + deep * n
-        top = apex[1] - size * 0.2
-        block.part(quad(cx, top, cx + size * 0.13, apex[1] + size * 0.18), Cut(tone=0.45, angle=0, rim=0, pitch=1.2))
-        block.part(quad(cx - 5, top - 10, cx + size * 0.13 + 5, top + 4), Cut(tone=0.2, rim=0))
-    block.part(roof, Cut(tone=0.5, angle=1, rim=0, pitch=1.6, wander=0.1, edge=2.2))
-    for _ in range(380):
-        u, v = rng.random(), rng.random()
-        top_e, low_e = apex[0] + deep * u, x + front + size * 0.08 + deep * u
-        px, py = top_e + (low_e - top_e) * v, apex[1] + (base - wall + size * 0.06 - apex[1]) * v
-        block.stroke([(px, py), (px + 2, py + 5), (px + 4, py + 8)], 1.3)
-    gable = np.float32([(x, base), (x, base - wall), apex, (x + front, base - wall), (x + front, base)])
-    block.part(gable, wall_cut)
-    for end in ((x - size * 0.08, base - wall + size * 0.1), (x + front + size * 0.08, base - wall + size * 0.1)):
-        block.part(limb([apex, ((apex[0] + end[0]) / 2, (apex[1] + end[1]) / 2), end], [size * 0.07] * 3), Cut(tone=0.2, edge=1.8))
-    for u in (0.16, 0.62):
-        window(block, x + front * u, base - wall * 0.92, x + front * (u + 0.2), base - wall * 0.58, (2, 2))
-    window(block, x + front * 0.4, base - wall - ridge * 0.5, x + front * 0.6, base - wall - ridge * 0.16, (2, 2))
-    window(block, x + front * 0.62, base - wall * 0.44, x + front * 0.86, base - wall * 0.1, (2, 3))
-    for u in (0.2, 0.6):
-        wx, wy = x + front + deep * u, base - size * 0.12 * u
-        window(block, wx, wy - wall * 0.88, wx + deep * 0.17, wy - wall * 0.58, (2, 2))
-        window(block, wx, wy - wall * 0.42, wx + deep * 0.17, wy - wall * 0.12, (2, 2))
-    door = x + front * 0.2
-    block.part(quad(door, base - wall * 0.46, door + front * 0.2, base), Cut(tone=0.7, angle=90, rim=0))
-    block.part(np.float32([(door - size * 0.1, base - wall * 0.46), (door + front * 0.1, base - wall * 0.56), (door + front * 0.2 + size * 0.1, base - wall * 0.46)]), Cut(tone=0.35, rim=0))
-    for px in (door - size * 0.07, door + front * 0.2 + size * 0.04):
-        block.part(quad(px, base - wall * 0.46, px + size * 0.03, base), Cut(tone=0.05, edge=1.4))
-    block.shadow(np.float32([(x, base - wall * 0.99), (x + front, base - wall * 0.99), (x + front, base - wall * 0.93), (x, base - wall * 0.93)]), Cut(tone=0.6, angle=60), 5)
-
-
-def vase(block: Block, x: float, base: float, size: float) -> None:
-    """Stand a vase of flowers at x, base (pixels)."""
-    pose = Pose(block, x, base - size, size)
-    rng = block.rng
-    for _ in range(9):
-        a, r = rng.uniform(-2.6, -0.5), rng.uniform(0.4, 0.8)
-        tip = (r * np.cos(a), 0.2 + r * np.sin(a))
-        pose.line([(0, 0.3), (tip[0] * 0.4, tip[1] * 0.5), tip], 2)
-        rosette(pose, tip[0], tip[1], 0.3, float(rng.uniform(0.05, 0.4)))
-    pose.shape([(-0.12, 0.22), (-0.1, 0.34), (-0.26, 0.58), (-0.2, 0.85), (-0.12, 0.98), (0.12, 0.98), (0.2, 0.85), (0.26, 0.58), (0.1, 0.34), (0.12, 0.22)], Cut(tone=0.25, contrast=1.0))
+    block.shadow(
+        np.float32(
+            [
+                (x - size * 0.9, y + size * 0.1),
+                (x + size * 0.9, y + size * 0.1),
+                (x + size * 0.5, y + size * 0.7),
+                (x - size * 0.5, y + size * 0.7),
+            ]
+        ),
+        Cut(tone=0.6, wander=0.1),
+        size * 0.1,
+    )

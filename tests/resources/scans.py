@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from tests.resources.scan_engrave import smooth_noise
+from tests.resources.scan_engrave import curve, smooth_noise
 from tests.resources.scan_layout import Box, Sheet
 
 
@@ -56,20 +56,23 @@ class Scanner:
     Args:
         look: what the pages should look like.
         size: width, height of every sheet, pixels.
+        dpi: resolution; wear and blur are of the print, and shrink with it.
         rng: source of the textures.
     """
 
-    def __init__(self, look: Look, size: tuple[int, int], rng: np.random.Generator) -> None:
+    def __init__(
+        self, look: Look, size: tuple[int, int], dpi: int, rng: np.random.Generator
+    ) -> None:
         """Make the paper."""
+        self._fine = dpi / 200
         self.look, (self.width, self.height) = look, size
         self._papers = [self._paper(rng) for _ in range(2)]
         shape = self.height + 256, self.width + 256
         grain = rng.standard_normal(shape).astype(np.float32)
         grain = cv2.GaussianBlur(grain, (0, 0), 0.7)
-        self._grain = cv2.convertScaleAbs(grain, alpha=6)
-        self._wear = np.clip(
-            smooth_noise(shape, 3, rng) * 26 + smooth_noise(shape, 90, rng) * 16 + 26, 0, 255
-        ).astype(np.uint8)
+        self._grain = cv2.convertScaleAbs(grain, alpha=8)
+        wear = smooth_noise(shape, 3 * self._fine, rng) * 26 + smooth_noise(shape, 90, rng) * 16
+        self._wear = np.clip((wear + 24) * min(self._fine**2, 1), 0, 255).astype(np.uint8)
 
     def _paper(self, rng: np.random.Generator) -> np.ndarray:
         """Make a sheet of old paper, (height, width, 3) or grey (height, width) uint8."""
@@ -107,30 +110,34 @@ class Scanner:
         matrix = cv2.getRotationMatrix2D((self.width / 2, self.height / 2), angle, 1.0)
         matrix[:, 2] += move
         ink = cv2.warpAffine(sheet.ink, matrix, (self.width, self.height), flags=cv2.INTER_LINEAR)
-        ink = cv2.GaussianBlur(ink, (0, 0), 0.65)
+        self._dirt(ink, rng)
+        ink = cv2.GaussianBlur(ink, (0, 0), 0.65 * self._fine)
         ink = cv2.subtract(ink, self._crop(self._wear, rng))
         clear = 255 - cv2.convertScaleAbs(ink, alpha=0.98)
         paper = self._papers[int(rng.integers(len(self._papers)))]
-        paper = paper[:: int(rng.choice([-1, 1])), :: int(rng.choice([-1, 1]))]
-        paper = self._through(np.ascontiguousarray(paper), back, rng)
+        paper = cv2.flip(paper, int(rng.integers(-1, 2)))
+        paper = self._through(paper, back, rng)
         grain = self._crop(self._grain, rng)
         paper = self._tint(paper, self._shadow(rng), grain)
         image = self._tint(paper, clear, None)
-        self._dirt(image, rng)
         if self.look.bilevel:
             grey = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
             image = self._threshold(grey, rng)
-        boxes = [self._box(hull, matrix) for hull in sheet.pictures]
+        boxes = [self._box(ink, matrix) for ink in sheet.pictures]
         return Scan(image, paper, boxes)
 
-    def _through(self, paper: np.ndarray, back: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    def _through(
+        self, paper: np.ndarray, back: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
         """Let the print on the other side shine through, mirrored and soft."""
         if back is None:
             return paper
-        small = cv2.resize(back[:, ::-1], None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
+        small = cv2.resize(cv2.flip(back, 1), None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
         small = cv2.GaussianBlur(small, (0, 0), 0.8)
         soft = cv2.resize(small, (self.width, self.height), interpolation=cv2.INTER_LINEAR)
-        return self._tint(paper, 255 - cv2.convertScaleAbs(soft, alpha=rng.uniform(0.03, 0.09)), None)
+        return self._tint(
+            paper, 255 - cv2.convertScaleAbs(soft, alpha=rng.uniform(0.03, 0.09)), None
+        )
 
     def _shadow(self, rng: np.random.Generator) -> np.ndarray:
         """Make the light over the page: gutter shadow, and the scanner's bed beside some pages."""
@@ -154,21 +161,26 @@ class Scanner:
         out = cv2.multiply(base, filter_, scale=1 / 255)
         return out if grain is None else cv2.subtract(out, grain)
 
-    def _dirt(self, image: np.ndarray, rng: np.random.Generator) -> None:
-        """Scatter specks, and now and then a hair."""
-        for _ in range(int(rng.integers(10, 60))):
+    def _dirt(self, ink: np.ndarray, rng: np.random.Generator) -> None:
+        """Scatter specks on the sheet, and on some pages a hair."""
+        for _ in range(int(rng.integers(15, 70))):
             x, y = int(rng.integers(self.width)), int(rng.integers(self.height))
-            tone = int(rng.integers(40, 130))
-            colour = (tone, int(tone * 0.9), int(tone * 0.75))
-            cv2.circle(image, (x, y), int(rng.integers(0, 3)), colour, -1, cv2.LINE_AA)
+            axes = tuple(int(v) for v in rng.integers(0, 3, 2))
+            cv2.ellipse(
+                ink, (x, y), axes, int(rng.integers(180)), 0, 360, int(rng.integers(60, 200)), -1
+            )
+        if rng.random() < 0.25:
+            start = rng.uniform(0.1, 0.9, 2) * (self.width, self.height)
+            hair = start + np.cumsum(rng.normal(0, 14, (6, 2)) + rng.normal(0, 9, 2), 0)
+            cv2.polylines(ink, [curve(hair).astype(np.int32)], False, 150, 1, cv2.LINE_AA)
 
     def _threshold(self, grey: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Keep black and white only, with the ragged edges that leaves."""
         return cv2.threshold(grey, int(rng.integers(110, 140)), 255, cv2.THRESH_BINARY)[1]
 
-    def _box(self, hull: np.ndarray, matrix: np.ndarray) -> Box:
+    def _box(self, points: np.ndarray, matrix: np.ndarray) -> Box:
         """Find where a picture came to lie on the scan, in shares of width and height."""
-        moved = hull @ matrix[:, :2].T + matrix[:, 2]
+        moved = points @ matrix[:, :2].T + matrix[:, 2]
         size = self.width, self.height
         x0, y0 = np.clip((moved.min(0) - 1) / size, 0, 1)
         x1, y1 = np.clip((moved.max(0) + 2) / size, 0, 1)
