@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
+import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,11 +17,14 @@ from pydantic_settings import (
     CliSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     YamlConfigSettingsSource,
 )
 
 from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
 from models.settings import Settings
+
+PASSWORDS = "--read.passwords"
 
 
 class Command(Settings, BaseSettings):
@@ -34,6 +39,7 @@ class Command(Settings, BaseSettings):
         cli_implicit_flags=True,
         cli_avoid_json=True,
         cli_use_class_docs_for_groups=True,
+        cli_hide_none_type=True,
         env_prefix="INTAGLIO_",
         env_nested_delimiter="__",
         env_ignore_empty=True,
@@ -57,8 +63,9 @@ def parse(program: str, description: str, arguments: list[str]) -> Command:
         BadSettings: Naming the field and its bound.
     """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--config")
-    config = early.parse_known_args(arguments)[0].config
+    early.add_argument("--config", default=os.environ.get("INTAGLIO_CONFIG"))
+    config = early.parse_known_args(arguments)[0].config or os.environ.get("INTAGLIO_CONFIG")
+    arguments = list(_quoted(arguments))
 
     class Sources(Command):
         @classmethod
@@ -70,17 +77,34 @@ def parse(program: str, description: str, arguments: list[str]) -> Command:
             dotenv_settings: PydanticBaseSettingsSource,
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            command_line: Any = CliSettingsSource(
-                settings_cls, cli_prog_name=program, cli_parse_args=arguments
-            )
-            sources = (command_line, env_settings)
+            command_line: Any = CliSettingsSource(settings_cls, cli_prog_name=program)
+            command_line.root_parser.usage = "%(prog)s --source SRC --output OUT [settings]"
+            sources = (command_line(args=arguments), env_settings)
             return (*sources, _yaml(settings_cls, config)) if config else sources
 
     Sources.__doc__ = description
     try:
-        return Sources()
+        command = Sources()
     except ValidationError as error:
         raise BadSettings("\n".join(map(_explain, error.errors()))) from error
+    except SettingsError as error:
+        raise BadSettings(f"{error}.") from error
+    if command.config != config:
+        raise BadSettings("config: write --config in full, once.")
+    return command
+
+
+def _quoted(arguments: list[str]) -> Iterator[str]:
+    """Passwords in quotes: the parser would take 007 for a number and a,b for two of them."""
+    before = ""
+    for argument in arguments:
+        flag, equals, value = argument.partition("=")
+        if before == PASSWORDS:
+            argument = json.dumps(argument)
+        elif flag == PASSWORDS and equals:
+            argument = f"{PASSWORDS}={json.dumps(value)}"
+        before = argument
+        yield argument
 
 
 def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:

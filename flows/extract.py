@@ -1,6 +1,19 @@
-"""The main job: an archive of scanned PDFs becomes a dataset of its illustrations.
+"""Turn an archive of scanned PDFs into an image dataset of its illustrations.
 
-python -m flows.extract --source SRC --output OUT
+python -m flows.extract --source scans/ --output dataset/
+python -m flows.extract --source 'scans/18*/*.pdf' --output dataset/ --dry-run
+python -m flows.extract --config my.yaml --fit.side 768
+
+OUT gets images/, manifest.jsonl (a line a sample), pages.jsonl (a line a page), quarantine.jsonl,
+summary.json, contact-sheet.jpg and dataset.zip. Running the same command again resumes.
+
+Every setting can also stand in a YAML file (--config) or in the environment
+(INTAGLIO_FIT__SIDE=768); the command line wins over the environment, that over the file, that over
+the preset.
+
+Exit codes: 0 every page accounted for, 2 bad usage or settings, 3 stopped and resumable (disk low,
+storage gone, output in use), 4 nothing usable in SRC, or anything quarantined under --strict,
+130 interrupted and resumable.
 """
 
 from __future__ import annotations
@@ -9,11 +22,12 @@ import resource
 import sys
 import time
 from collections import Counter, deque
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
 from humanize import naturaldelta, naturalsize
-from prefect import flow, unmapped
+from prefect import flow
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
@@ -43,12 +57,13 @@ THREADS: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=8)
 @flow(name="extract", task_runner=THREADS, persist_result=False)  # type: ignore[arg-type]
 def extract(settings: Settings) -> Summary:
     """Turn an archive of scanned periodicals into an image dataset of its illustrations."""
-    try:
-        run = session.current(settings)
-        with locked(run.output):
-            return run_extract(run)
-    finally:
-        session.close_current()
+    with ExitStack() as at_the_end:
+        at_the_end.callback(session.end)
+        run = session.begin(settings)
+        at_the_end.enter_context(locked(run.output))
+        # Once more, before the lock is let go: nothing may work here when another run can begin.
+        at_the_end.callback(session.end)
+        return run_extract(run)
 
 
 def run_extract(run: Session) -> Summary:
@@ -56,13 +71,13 @@ def run_extract(run: Session) -> Summary:
     started, clock = datetime.now(UTC), time.monotonic()
     settings = run.settings
     run.check_space()
-    archive = discover_task(settings)
+    archive = discover_task()
     total = count_pages(settings, archive)
     run.progress.start(total)
-    work_pdfs(settings, archive, group_size(settings, total))
+    work_pdfs(archive, group_size(settings, total))
     run.progress.stop()
-    summary = publish_task(archive, settings)
-    zip_bytes = package_task(settings)
+    summary = publish_task(archive)
+    zip_bytes = package_task()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     summary = summary.model_copy(
         update={
@@ -75,7 +90,7 @@ def run_extract(run: Session) -> Summary:
         }
     )
     run.output.write(SUMMARY, summary.model_dump_json(indent=2).encode())
-    report_task(summary, settings)
+    report_task(summary)
     remember_published(run, archive)
     return summary
 
@@ -96,7 +111,7 @@ def count_pages(settings: Settings, archive: list[Pdf]) -> int:
     return total
 
 
-def work_pdfs(settings: Settings, archive: list[Pdf], pages_per_task: int) -> None:
+def work_pdfs(archive: list[Pdf], pages_per_task: int) -> None:
     """Look at all PDFs and cut their kept pages.
 
     Triage runs a few PDFs ahead, so that the workers never wait and few pages wait to be cut.
@@ -107,13 +122,13 @@ def work_pdfs(settings: Settings, archive: list[Pdf], pages_per_task: int) -> No
     while todo or triaged:
         while todo and len(triaged) < AHEAD:
             pdf = todo.popleft()
-            triaged.append((pdf, triage_task.submit(pdf, settings)))
+            triaged.append((pdf, triage_task.submit(pdf)))
         pdf, looked = triaged.popleft()
         pages = looked.result()
         starts = range(0, len(pages), pages_per_task)
         groups = [Group(pdf, pages[i : i + pages_per_task]) for i in starts]
         if groups:
-            cutting.append(extract_task.map(groups, settings=unmapped(settings)))
+            cutting.append(extract_task.map(groups))
         while len(cutting) > AHEAD or (cutting and not (todo or triaged)):
             for future in cutting.popleft():
                 future.result()
@@ -126,18 +141,18 @@ def main(arguments: list[str]) -> ExitCode:
     if command.dry_run:
         return dry_run(settings)
     try:
-        run = session.current(settings)
+        run = session.begin(settings)
         with locked(run.output):
             archive = discover(run)
             count_pages(settings, archive)
             done = finished(run, archive)
     except BaseException:
-        session.close_current()
+        session.end()
         raise
     if done:
         summary = Summary.model_validate_json(run.output.read(SUMMARY))
         print("Nothing to do: every page is finished and packed.")
-        session.close_current()
+        session.end()
     else:
         print("Starting Prefect ...", file=sys.stderr)
         summary = extract(settings)
@@ -149,11 +164,11 @@ def main(arguments: list[str]) -> ExitCode:
 def dry_run(settings: Settings) -> ExitCode:
     """Say what a run would do, from a few pages really worked."""
     try:
-        run = session.current(settings)
+        run = session.begin(settings)
         archive = discover(run, remember=False)
         guess = estimate(run, archive)
     finally:
-        session.close_current()
+        session.end()
     faults = [pdf for pdf in archive if pdf.fault]
     size = naturalsize(sum(pdf.size for pdf in archive))
     print(f"PDFs            {len(archive):,} with {size}")

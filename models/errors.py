@@ -83,6 +83,13 @@ class StorageGone(StopRun):
     cure = "Check that the storage is reachable and writable, and run the same command again."
 
 
+class WorkersGone(StopRun):
+    """No worker process can be started."""
+
+    kind = "workers_gone"
+    cure = "Free memory or lower --run.workers, and run the same command again."
+
+
 class OutputInUse(StopRun):
     """Another run holds the lock of this output."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_serializer
 
-from models.errors import InputFault
+from models.errors import InputFault, UnreadableFile
 
 RelativeBox = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions (0 to 1) of the displayed page."""
@@ -25,8 +25,17 @@ def _encodable(text: Any) -> Any:
     return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
 
 
+def _short(text: Any) -> Any:
+    text = _encodable(text)
+    return text[: LONGEST - 1] + "…" if isinstance(text, str) and len(text) > LONGEST else text
+
+
+LONGEST = 2000
+"""Characters of a short text at most."""
 Text = Annotated[str, BeforeValidator(_encodable)]
 """Text from outside, which may hold bytes that are no characters."""
+ShortText = Annotated[str, BeforeValidator(_short)]
+"""Text from inside a PDF, cut to a length that can be repeated in the record of every page."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -72,6 +81,11 @@ class Fault(Record):
         """The record of an error."""
         return cls(kind=error.kind, message=error.message, cure=error.cure)
 
+    @property
+    def passing(self) -> bool:
+        """Whether it lay not in the file but in reaching it, so that the next run tries again."""
+        return self.kind == UnreadableFile.kind
+
 
 class PdfFacts(Record):
     """What a PDF says of itself.
@@ -84,7 +98,7 @@ class PdfFacts(Record):
     """
 
     page_count: int = Field(ge=1)
-    metadata: dict[str, Text] = {}
+    metadata: dict[str, ShortText] = {}
     repaired: bool = False
     encrypted: bool = False
 
@@ -102,7 +116,7 @@ class PageFacts(Record):
         color: Whether anything on the page may be coloured.
     """
 
-    label: Text = ""
+    label: ShortText = ""
     width: float = Field(gt=0)
     height: float = Field(gt=0)
     rotation: int = 0
@@ -204,6 +218,11 @@ class Pdf(Record):
     limits: str = ""
     volume: str = ""
     duplicate_of: str | None = None
+
+    @field_serializer("path", when_used="json")
+    def _write_path(self, path: str) -> str:
+        """A path may hold bytes that are no characters; discovery finds it anew in every run."""
+        return str(_encodable(path))
 
 
 class PageRecord(Record):

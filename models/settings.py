@@ -158,14 +158,16 @@ class Settings(Group):
     @model_validator(mode="before")
     @classmethod
     def _apply_preset(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or data.get("preset") not in PRESETS:
+        preset = data.get("preset") if isinstance(data, dict) else None
+        if not isinstance(preset, str) or preset not in PRESETS:
             return data
         merged = dict(data)
-        for group, values in PRESETS[data["preset"]].items():
+        for group, values in PRESETS[preset].items():
             given = data.get(group, {})
             if isinstance(given, BaseModel):
                 given = given.model_dump(exclude_unset=True)
-            merged[group] = {**values, **given}
+            # Anything but a group of settings is left for the validation to refuse.
+            merged[group] = {**values, **given} if isinstance(given, dict) else given
         return merged
 
 

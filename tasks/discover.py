@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,17 +15,16 @@ from typing import Any, TypeVar
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from prefect import task
-from prefect.cache_policies import NO_CACHE
 from pydantic import ValidationError
 from slugify import slugify
 
 from models.errors import BadSettings, InputFault, UnreadableFile
 from models.records import Fault, Pdf
-from models.settings import Settings
 from tasks import session, work
 from tasks.ledger import STATE
+from tasks.retry import RETRIED
 from tasks.session import Job, Session
-from tasks.storage import Storage, named_errors
+from tasks.storage import Storage, filesystem, named_errors
 
 ARCHIVE = f"{STATE}/archive.jsonl"
 """What discovery found last time, so that unchanged files are not read again."""
@@ -48,30 +49,32 @@ def find_pdfs(source: str, output: Storage) -> list[Pdf]:
         StorageGone: It cannot be listed.
     """
     with named_errors(f"listing {source}"):
-        if source.endswith(".txt"):
-            paths = _listed(source)
-            base = ""
+        fs, root = filesystem(source)
+        if root.lower().endswith(".txt") and not fs.isdir(root):
+            paths, base = _listed(fs, root), ""
         else:
-            paths, base = _searched(source)
-        inside = output.path() + "/"
-        found = [_pdf(path, base) for path in paths if not path.startswith(inside)]
+            paths, base = _searched(fs, root, source)
+        # An output inside the source holds nothing to read; a source inside the output does.
+        own = output.url + "/"
+        if base and not base.startswith(own):
+            paths = [path for path in paths if not path.startswith(own)]
+        found = [_pdf(path, base) for path in dict.fromkeys(paths)]
     return sorted(found, key=lambda pdf: pdf.name)
 
 
-def _listed(source: str) -> list[str]:
+def _listed(fs: fsspec.AbstractFileSystem, path: str) -> list[str]:
     """The paths in a text file, one a line; `#` begins a comment."""
     try:
-        with fsspec.open(source, "rt", encoding="utf-8", errors="surrogateescape") as stream:
-            lines = [line.strip("\r\n") for line in stream]
+        with fs.open(path, "rb") as stream:
+            text = stream.read().decode("utf-8-sig", "surrogateescape")
     except FileNotFoundError:
-        raise BadSettings(f"source: {source} does not exist.") from None
-    named = [line for line in lines if line.strip() and not line.startswith("#")]
-    return list(dict.fromkeys(line if "://" in line else os.path.abspath(line) for line in named))
+        raise BadSettings(f"source: {path} does not exist.") from None
+    named = [line for line in re.split(r"\r?\n", text) if line.strip() and line[0] != "#"]
+    return [line if "://" in line else os.path.abspath(line) for line in named]
 
 
-def _searched(source: str) -> tuple[list[str], str]:
+def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[list[str], str]:
     """The paths a file, folder, glob or URL stands for, and the folder their names start from."""
-    fs, root = fsspec.url_to_fs(source)
     local = isinstance(fs, LocalFileSystem)
     if fs.isdir(root):
         paths = list(_walk(root)) if local else [p for p in fs.find(root) if _is_pdf(p)]
@@ -81,18 +84,25 @@ def _searched(source: str) -> tuple[list[str], str]:
     elif any(sign in root for sign in "*?["):
         paths = []
         for path in fs.glob(root):
-            paths += _walk(path) if local and fs.isdir(path) else [path] if _is_pdf(path) else []
+            if local and os.path.isdir(path):
+                paths += [] if os.path.islink(path) else _walk(path)
+            elif _is_pdf(path):
+                paths.append(path)
         fixed = root[: min(root.index(sign) for sign in "*?[" if sign in root)]
         base = fixed.rpartition("/")[0]
     else:
         raise BadSettings(f"source: {source} does not exist.")
-    prefix = "" if local else f"{fs.unstrip_protocol('').rstrip('/')}/"
-    return [prefix + path for path in paths], prefix + base.rstrip("/") + "/"
+    if not local:
+        paths, base = [fs.unstrip_protocol(path) for path in paths], fs.unstrip_protocol(base)
+    return paths, base.rstrip("/") + "/"
 
 
 def _walk(folder: str) -> Iterator[str]:
-    for parent, _, files in os.walk(folder):
+    """The PDFs below a folder, and with a slash at their end the folders that refuse to be read."""
+    refused: list[str] = []
+    for parent, _, files in os.walk(folder, onerror=lambda e: refused.append(f"{e.filename}/")):
         yield from (os.path.join(parent, name) for name in files if _is_pdf(name))
+    yield from refused
 
 
 def _is_pdf(path: str) -> bool:
@@ -100,16 +110,20 @@ def _is_pdf(path: str) -> bool:
 
 
 def _pdf(path: str, base: str) -> Pdf:
-    name = path[len(base) :] if base and path.startswith(base) else path
+    name = (path[len(base) :] if base and path.startswith(base) else path) or path
     pdf = Pdf(name=name, path=path)
     try:
-        fs, inner = fsspec.url_to_fs(path)
+        fs, inner = filesystem(path)
         if isinstance(fs, LocalFileSystem):
             status = os.stat(inner)
+            if stat.S_ISDIR(status.st_mode):
+                os.scandir(inner).close()
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError("it is no regular file")
             return pdf.model_copy(update={"size": status.st_size, "stamp": str(status.st_mtime_ns)})
         info = fs.info(inner)
         stamp = str(info.get("ETag") or info.get("LastModified") or info.get("created") or "")
-        return pdf.model_copy(update={"size": info["size"], "stamp": stamp})
+        return pdf.model_copy(update={"size": info.get("size") or 0, "stamp": stamp})
     except OSError as error:
         why = error.strerror or str(error)
         return pdf.model_copy(
@@ -140,7 +154,7 @@ def discover(run: Session, remember: bool = True) -> list[Pdf]:
         old = known.get((pdf.name, pdf.size, pdf.stamp))
         if pdf.fault:
             done.append(pdf)
-        elif old and (not old.fault or old.limits == run.keys.limits):
+        elif old and (not old.fault or (old.limits == run.keys.limits and not old.fault.passing)):
             done.append(old.model_copy(update={"path": pdf.path}))
         else:
             fresh.append(pdf)
@@ -150,7 +164,7 @@ def discover(run: Session, remember: bool = True) -> list[Pdf]:
             run.progress.advance()
             done.append(pdf)
             if remember and number % SAVE_EVERY == 0:
-                _remember(run, done)
+                _remember(run, [*known.values(), *done])
     run.progress.stop()
     volumes = {pdf.sha256: pdf.volume for pdf in known.values() if pdf.sha256 and pdf.volume}
     archive = name_volumes(sorted(done, key=lambda pdf: pdf.name), volumes)
@@ -211,10 +225,7 @@ def _identify(run: Session, pdf: Pdf) -> Pdf:
         finally:
             run.staging.release(pdf)
     except InputFault as error:
-        fault = Fault.of(error)
-    except OSError as error:
-        fault = Fault.of(UnreadableFile(f"{pdf.name} cannot be read: {error.strerror or error}."))
-    return pdf.model_copy(update={"fault": fault, "limits": run.keys.limits})
+        return pdf.model_copy(update={"fault": Fault.of(error), "limits": run.keys.limits})
 
 
 def _ask(run: Session, pdf: Pdf, function: Callable[..., T], *args: Any) -> T:
@@ -230,7 +241,7 @@ def _remember(run: Session, pdfs: list[Pdf]) -> None:
     run.output.write(ARCHIVE, b"".join(lines))
 
 
-@task(name="discover", cache_policy=NO_CACHE, persist_result=False)
-def discover_task(settings: Settings) -> list[Pdf]:
+@task(name="discover", **RETRIED)
+def discover_task() -> list[Pdf]:
     """Find the PDFs of the archive; see :func:`discover`."""
-    return discover(session.current(settings))
+    return discover(session.current())

@@ -15,6 +15,8 @@ from models.settings import Encode
 SUFFIX = {"jpeg": "jpg", "png": "png", "webp": "webp"}
 NAMESPACE = "urn:intaglio:provenance:1"
 """XML namespace of the provenance."""
+LONGEST = 2000
+"""Characters of one value."""
 
 _PACKET = (
     '<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>'
@@ -64,5 +66,5 @@ def xmp(properties: dict[str, str]) -> bytes:
 
 
 def _printable(text: str) -> str:
-    """Without the control characters that XML 1.0 cannot hold."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    """Without the control characters that XML 1.0 cannot hold, and short: a JPEG takes 64 KB."""
+    return "".join(c if c.isprintable() else " " for c in text[:LONGEST])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from prefect import task
-from prefect.cache_policies import NO_CACHE
 
-from models.errors import InputFault, StorageGone
+from models.errors import InputFault
 from models.records import Cut, Fault, Pdf
 from models.settings import Settings
 from tasks import session, work
+from tasks.retry import RETRIED
 from tasks.session import Job, Session
 from tasks.triage import PageToCut
 
@@ -17,6 +17,8 @@ MOST_TASK_RUNS = 800
 database take about a thousand well."""
 SMALL_ARCHIVE = 200
 """Pages up to which every kept page has a task run of its own under ``auto``."""
+SAVE_EVERY = 16
+"""Pages in one ledger file; a killed run cuts again no more than these of each group."""
 SMALLEST_GROUP = 16
 """Pages that pay for a task run: its 15 ms of processor time are then 1 ms a page."""
 
@@ -62,9 +64,12 @@ def extract_pages(run: Session, group: Group) -> int:
     assert pdf.sha256 is not None
     try:
         path = run.staging.fetch(pdf)
-    except FileNotFoundError as error:
-        raise StorageGone(f"{pdf.path} vanished while the run was going on.") from error
-    records: list[Cut] = []
+    except InputFault as error:
+        run.cuts.add(pdf.sha256, [_failed(run, page, error) for page in group.pages])
+        run.progress.advance(len(group.pages))
+        return 0
+    samples = 0
+    unsaved: list[Cut] = []
     try:
         jobs = (
             Job(
@@ -78,28 +83,32 @@ def extract_pages(run: Session, group: Group) -> int:
         )
         for page, (_, made) in zip(group.pages, run.map(jobs), strict=True):
             if isinstance(made, InputFault):
-                key = run.keys.fault(page.key)
-                cut = Cut(page_index=page.look.page_index, key=key, fault=Fault.of(made))
+                cut = _failed(run, page, made)
             else:
                 cut, files = made
                 run.check_space()
                 for sample, data in zip(cut.samples, files, strict=True):
                     run.output.write(sample.file_name, data)
-            records.append(cut)
-            run.cut += 1
+            unsaved.append(cut)
+            samples += len(cut.samples)
+            if len(unsaved) >= SAVE_EVERY:
+                run.cuts.add(pdf.sha256, unsaved)
+                unsaved = []
+            run.count(cut=1)
             run.progress.advance(1, kept=bool(cut.samples))
     finally:
         run.staging.release(pdf)
-    run.cuts.add(pdf.sha256, records)
-    return sum(len(cut.samples) for cut in records)
+    if unsaved:
+        run.cuts.add(pdf.sha256, unsaved)
+    return samples
 
 
-@task(
-    name="extract",
-    task_run_name="extract {group.name}",
-    cache_policy=NO_CACHE,
-    persist_result=False,
-)
-def extract_task(group: Group, settings: Settings) -> int:
+def _failed(run: Session, page: PageToCut, error: InputFault) -> Cut:
+    key = run.keys.fault(page.key)
+    return Cut(page_index=page.look.page_index, key=key, fault=Fault.of(error))
+
+
+@task(name="extract", task_run_name="extract {group.name}", **RETRIED)
+def extract_task(group: Group) -> int:
     """Cut a group of kept pages; see :func:`extract_pages`."""
-    return extract_pages(session.current(settings), group)
+    return extract_pages(session.current(), group)

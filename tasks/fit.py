@@ -75,12 +75,14 @@ def _bucket(width: int, height: int, margin: int, settings: Fit) -> _Plan:
     A bucket has sides that are multiples of ``step`` and at most ``max_side``, and an area of at
     most ``side``² (the rule of the common trainers).
     """
-    step, most = settings.step, settings.max_side
+    step = settings.step
+    # The longest side that still has an area of at most side² when the other is one step.
+    most = min(settings.max_side, settings.side**2 // step) // step * step
     natural = min(1.0, settings.side / math.sqrt(width * height), most / max(width, height))
     plans = []
     for round_w, round_h in product((math.floor, math.ceil), repeat=2):
-        w = min(max(round_w(width * natural / step), 1) * step, most // step * step)
-        h = min(max(round_h(height * natural / step), 1) * step, most // step * step)
+        w = min(max(round_w(width * natural / step), 1) * step, most)
+        h = min(max(round_h(height * natural / step), 1) * step, most)
         if w * h > settings.side**2:
             continue
         core_w, core_h = max(1, width - 2 * margin), max(1, height - 2 * margin)
@@ -116,7 +118,8 @@ def _carry_out(pixels: Pixels, plan: _Plan) -> Fitted:
 def _paper(pixels: Pixels) -> NDArray[np.uint8]:
     """The tone of the paper: the median of the crop's outermost pixels."""
     edge = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
-    return np.median(edge, axis=0).astype(np.uint8)
+    tone: NDArray[np.uint8] = np.median(edge, axis=0).astype(np.uint8)
+    return tone
 
 
 def _resize(pixels: Pixels, width: int, height: int) -> Pixels:

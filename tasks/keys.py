@@ -39,7 +39,9 @@ class Keys:
         detector = make_detector(settings.triage.method)
         self.look = fingerprint(LOOKS_VERSION, detector.name, detector.version, read.max_megapixels)
         passwords = [password.get_secret_value() for password in read.passwords]
-        self.limits = fingerprint(run.page_timeout_s, run.worker_memory_mb, passwords)
+        self.limits = fingerprint(
+            run.page_timeout_s, run.worker_memory_mb, run.scratch_budget_mb, passwords
+        )
 
     def cut(self, volume: str, regions: Sequence[Region]) -> str:
         """Key of a page's samples."""
@@ -51,4 +53,6 @@ class Keys:
 
     def valid(self, record: PageRecord, key: str) -> bool:
         """Whether a record holds for this run."""
-        return record.key == (self.fault(key) if record.fault else key)
+        if record.fault is None:
+            return record.key == key
+        return record.key == self.fault(key) and not record.fault.passing

@@ -48,5 +48,5 @@ def _name(owner: Path) -> str:
     try:
         who = json.loads(owner.read_text())
         return f"process {who['pid']} on {who['host']}"
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return "another run"

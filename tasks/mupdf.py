@@ -20,19 +20,27 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
-from models.errors import DamagedPage, OutOfMemory, PageTooLarge, UnreadableFile
+from models.errors import DamagedPage, InputFault, OutOfMemory, PageTooLarge, UnreadableFile
 from models.records import PageFacts, PdfFacts, RelativeBox
-from tasks import mupdf_content, mupdf_damage
+from tasks import mupdf_content, mupdf_damage, mupdf_jpx
+from tasks.mupdf_grid import WHOLE, Grid
 from tasks.read import Raster
 
 MIN_DPI = 36.0
 """With less resolution than this, and less than the scan's own, ..."""
 MIN_SIDE = 256
 """... and a shorter side of fewer pixels than this, a picture is not worth having."""
+STORE_BYTES = 48 << 20
+"""MuPDF's store is emptied when this much may be in it (left alone it takes 256 MB). Emptied after
+every page, pages of text take ten times as long, since their fonts are loaded anew."""
+PAGE_BYTES = 1 << 20
+"""What a page leaves there besides pictures, as measured on a manual of 400 pages: 0.6 MB."""
 REPAIR = "repairing PDF document"
 """What MuPDF says when it mends a file on the way; complaints before that are settled by it."""
-WHOLE: RelativeBox = (0.0, 0.0, 1.0, 1.0)
 
+MESSAGE_LENGTH = 160
+FAILURES = (mupdf.FzErrorBase, RuntimeError, ValueError)
+"""What MuPDF raises, by itself and through PyMuPDF."""
 _BUSY = threading.Lock()
 TOOLS: Any = pymupdf.TOOLS
 """PyMuPDF's switches (untyped)."""
@@ -47,17 +55,19 @@ class _Scene:
     Attributes:
         page: The PyMuPDF page.
         drawn: Its display list, without annotations.
+        width: In points, as displayed.
+        height: In points, as displayed.
         warnings: MuPDF's messages about it.
         pieces: The pictures on it.
         color: Whether anything may be coloured.
-        notes: Notes on damage; None while nothing was rendered.
+        notes: Notes on damage; None while the page was not judged.
     """
 
     page: Any
     drawn: Any
     width: float
     height: float
-    warnings: list[str]
+    warnings: str
     pieces: list[mupdf_content.Piece] = field(default_factory=list)
     color: bool = True
     notes: tuple[str, ...] | None = None
@@ -84,6 +94,7 @@ class MuPdfReader:
         self._order = order
         self._index: int | None = None
         self._scene: _Scene | None = None
+        self._stored = 0
 
     def page(self, index: int) -> PageFacts:
         """See :meth:`tasks.read.Reader.page`."""
@@ -93,7 +104,7 @@ class MuPdfReader:
                 label=_label(scene.page),
                 width=scene.width,
                 height=scene.height,
-                rotation=scene.page.rotation,
+                rotation=_rotation(scene.page),
                 native_dpi=mupdf_content.native_dpi(scene.pieces, scene.width * scene.height),
                 color=scene.color,
             )
@@ -110,27 +121,32 @@ class MuPdfReader:
         """See :meth:`tasks.read.Reader.render`."""
         with self._guard(index):
             scene = self._load(index)
-            grid = _Grid.of(scene.width, scene.height, dpi, box or WHOLE)
+            grid = Grid.of(scene.width, scene.height, dpi, box or WHOLE)
             budget: tuple[str, ...] = ()
             if grid.pixels > max_pixels:
                 wanted, grid = grid, grid.within(max_pixels)
                 self._check_worth(index, scene, wanted, grid, max_pixels)
                 budget = (f"dpi lowered from {dpi:.0f} to {grid.dpi:.0f}: pixel budget",)
-            pixels = _draw(scene, grid, gray)
-            scene.warnings.append(_take_warnings())
-            if scene.notes is None:
-                scene.notes = self._assess(index, scene, pixels)
-            # Nothing of a page is of use to the next one; kept, it fills up to 256 MB.
-            TOOLS.store_shrink(100)
-            return Raster(pixels, grid.dpi, budget + scene.notes)
+            pixels = _quick_look(scene, grid, gray)
+            if pixels is None:
+                pixels = _draw(scene, grid, gray)
+                if scene.notes is None:
+                    scene.warnings += _take_warnings()
+                    self._assess(index, scene, grid, pixels)
+            self._tidy(scene, pixels)
+            return Raster(pixels, grid.dpi, budget + (scene.notes or ()))
 
     def text(self, index: int, box: RelativeBox | None = None) -> str:
         """See :meth:`tasks.read.Reader.text`."""
         with self._guard(index):
             scene = self._load(index)
             x0, y0, x1, y1 = box or WHOLE
-            clip = (x0 * scene.width, y0 * scene.height, x1 * scene.width, y1 * scene.height)
-            return str(scene.page.get_text("text", clip=clip))
+            area = mupdf.FzRect(
+                x0 * scene.width, y0 * scene.height, x1 * scene.width, y1 * scene.height
+            )
+            # From the display list, as PyMuPDF's own text is placed on the unrotated page.
+            layer = mupdf.FzStextPage(scene.drawn, mupdf.FzStextOptions())
+            return str(mupdf.fz_copy_rectangle(layer, area, 0))
 
     def close(self) -> None:
         """See :meth:`tasks.read.Reader.close`."""
@@ -161,14 +177,27 @@ class MuPdfReader:
         # What came up so far is about the file, not about what the page shows.
         _take_warnings()
         drawn = mupdf.fz_new_display_list_from_page_contents(page.this)
-        scene = _Scene(page, drawn, width, height, [_take_warnings().rpartition(REPAIR)[2]])
-        scene.pieces = mupdf_content.pieces(drawn)
+        scene = _Scene(page, drawn, width, height, _take_warnings().rpartition(REPAIR)[2])
+        scene.pieces = mupdf_content.pieces(drawn, width, height)
         scene.color = mupdf_content.has_color(drawn, scene.pieces)
         _take_warnings()
         return scene
 
+    def _tidy(self, scene: _Scene, pixels: NDArray[np.uint8]) -> None:
+        """Empties MuPDF's store once there may be much in it.
+
+        It keeps fonts, which the next page needs, and decoded pictures, which it does not, and
+        cannot be asked for its size.
+        """
+        self._stored += PAGE_BYTES
+        # Pictures are decoded at less than twice the resolution of the raster.
+        self._stored += sum(min(piece.size, 4 * pixels.nbytes) for piece in scene.pieces)
+        if self._stored > STORE_BYTES:
+            TOOLS.store_shrink(100)
+            self._stored = 0
+
     def _check_worth(
-        self, index: int, scene: _Scene, wanted: _Grid, grid: _Grid, max_pixels: int
+        self, index: int, scene: _Scene, wanted: Grid, grid: Grid, max_pixels: int
     ) -> None:
         """Raises PageTooLarge if what the budget leaves of a page is not worth having."""
         native = mupdf_content.native_dpi(scene.pieces, scene.width * scene.height)
@@ -180,12 +209,19 @@ class MuPdfReader:
                 f"{grid.dpi:.0f} dpi."
             )
 
-    def _assess(self, index: int, scene: _Scene, pixels: NDArray[np.uint8]) -> tuple[str, ...]:
-        warnings = "\n".join(scene.warnings)
-        if not mupdf_damage.suspicious(pixels, warnings):
-            return ()
+    def _assess(self, index: int, scene: _Scene, grid: Grid, pixels: NDArray[np.uint8]) -> None:
+        """Looks for damage, and notes what was found; raises DamagedPage if it is too much."""
+        if not mupdf_damage.suspicious(pixels, scene.warnings):
+            # A part says nothing of the rest of the page.
+            scene.notes = () if grid.box == WHOLE else None
+            return
+        if grid.box != WHOLE:
+            whole = Grid.of(scene.width, scene.height, MIN_DPI, WHOLE).within(MIN_SIDE * MIN_SIDE)
+            pixels = _draw(scene, whole, gray=True)
         area = scene.width * scene.height
-        return mupdf_damage.assess(self._where(index), scene.drawn, area, pixels, warnings)
+        scene.notes = mupdf_damage.assess(
+            self._where(index), scene.drawn, area, pixels, scene.warnings
+        )
 
     def _where(self, index: int) -> str:
         return f"{self._path}, page {index + 1}"
@@ -199,73 +235,34 @@ class MuPdfReader:
             yield
         except MemoryError as error:
             raise OutOfMemory(f"{self._where(index)}: not enough memory to render it.") from error
-        except mupdf.FzErrorSystem as error:
-            if "alloc" in str(error):
-                raise OutOfMemory(
-                    f"{self._where(index)}: not enough memory to render it ({error})."
-                ) from error
-            raise UnreadableFile(f"{self._where(index)} cannot be read: {error}.") from error
-        except (mupdf.FzErrorBase, RuntimeError, ValueError) as error:
-            raise DamagedPage(f"{self._where(index)} cannot be rendered: {error}.") from error
+        except FAILURES as error:
+            raise (
+                system_fault(self._where(index), error)
+                or DamagedPage(f"{self._where(index)} cannot be rendered: {clean(error)}.")
+            ) from error
         finally:
             _BUSY.release()
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """The pixels to make of a page: all ``across`` by ``down`` of it, from which a part is cut."""
-
-    width: float
-    height: float
-    box: RelativeBox
-    across: int
-    down: int
-
-    @classmethod
-    def of(cls, width: float, height: float, dpi: float, box: RelativeBox) -> _Grid:
-        """The grid of a page of a size in points at a resolution.
-
-        A page is a whole number of pixels in both directions, its resolution rounded to suit. So
-        no edge is half paper, and at its own resolution a scan is copied pixel by pixel.
-        """
-        scale = dpi / 72
-        return cls(width, height, box, max(1, round(width * scale)), max(1, round(height * scale)))
-
-    @property
-    def left(self) -> int:
-        return min(self.across - 1, round(self.box[0] * self.across))
-
-    @property
-    def top(self) -> int:
-        return min(self.down - 1, round(self.box[1] * self.down))
-
-    @property
-    def right(self) -> int:
-        return max(self.left + 1, round(self.box[2] * self.across))
-
-    @property
-    def bottom(self) -> int:
-        return max(self.top + 1, round(self.box[3] * self.down))
-
-    @property
-    def pixels(self) -> int:
-        return (self.right - self.left) * (self.bottom - self.top)
-
-    @property
-    def dpi(self) -> float:
-        return 72 * math.sqrt(self.across * self.down / (self.width * self.height))
-
-    def within(self, max_pixels: int) -> _Grid:
-        """The finest grid with no more pixels than that, give or take half a percent."""
-        dpi = self.dpi * math.sqrt(max_pixels / self.pixels)
-        grid = self
-        while grid.pixels > max_pixels:
-            grid = _Grid.of(self.width, self.height, dpi, self.box)
-            dpi *= 0.995
-        return grid
+def system_fault(where: str, error: Exception) -> InputFault | None:
+    """The error that fits if MuPDF failed for want of memory or of a readable file; else None."""
+    if not isinstance(error, mupdf.FzErrorSystem):
+        return None
+    if "alloc" in str(error):
+        return OutOfMemory(f"{where}: not enough memory to render it ({clean(error)}).")
+    return UnreadableFile(f"{where} cannot be read: {clean(error)}.")
 
 
-def _draw(scene: _Scene, grid: _Grid, gray: bool) -> NDArray[np.uint8]:
+def _quick_look(scene: _Scene, grid: Grid, gray: bool) -> NDArray[np.uint8] | None:
+    """A page that is one JPEG 2000 picture, wanted whole and much smaller than it is."""
+    if len(scene.pieces) != 1 or not scene.pieces[0].jpx or grid.box != WHOLE:
+        return None
+    return mupdf_jpx.quick_look(
+        scene.drawn, scene.width, scene.height, grid.across, grid.down, gray
+    )
+
+
+def _draw(scene: _Scene, grid: Grid, gray: bool) -> NDArray[np.uint8]:
     """Renders into an array of the right shape, without a copy on the way."""
     # MuPDF's own way from colour to grey goes through ICC profiles before it scales down, which
     # takes half as long again as rendering in colour, and differs from everybody else's grey.
@@ -292,14 +289,27 @@ def _draw(scene: _Scene, grid: _Grid, gray: bool) -> NDArray[np.uint8]:
     return pixels
 
 
+def _rotation(page: Any) -> int:
+    """The turn that MuPDF really gives a page; it rounds values which are no multiple of 90."""
+    box, turn = mupdf.FzRect(), mupdf.FzMatrix()
+    mupdf.pdf_page_transform(mupdf.pdf_page_from_fz_page(page.this), box, turn)
+    return round(math.degrees(math.atan2(turn.b, turn.a)) / 90) * 90 % 360
+
+
 def _label(page: Any) -> str:
     try:
         return str(page.get_label())
-    except (RuntimeError, ValueError, KeyError, IndexError):
+    except (*FAILURES, LookupError, TypeError):
         # Broken labels are no reason to lose a page.
         return ""
 
 
 def _take_warnings() -> str:
-    """MuPDF's messages since the last call, one a line."""
-    return str(TOOLS.mupdf_warnings())
+    """MuPDF's messages since the last call, each with its line end."""
+    return "".join(f"{clean(line)}\n" for line in TOOLS.mupdf_warnings().split("\n") if line)
+
+
+def clean(message: object) -> str:
+    """A message that quotes from a damaged file, fit for a log: printable and not too long."""
+    text = str(message)[:MESSAGE_LENGTH]
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

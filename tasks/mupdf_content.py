@@ -30,21 +30,26 @@ class Piece:
     """One picture, or mask, as displayed.
 
     Attributes:
-        area: Square points on the page.
+        area: Square points, as far as it lies on the page.
         dpi: Pixels per inch along its finer axis.
         color: Whether it may show a colour.
+        size: Bytes of its pixels, decoded.
+        jpx: Whether it is stored as JPEG 2000.
     """
 
     area: float
     dpi: float
     color: bool
+    size: int
+    jpx: bool
 
 
 class _Pictures(mupdf.FzDevice2):  # type: ignore[misc]
     """Collects the pictures of a display list."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: float, height: float) -> None:
         super().__init__()
+        self.size = (width, height)
         self.use_virtual_fill_image()
         self.use_virtual_fill_image_mask()
         self.use_virtual_clip_image_mask()
@@ -63,12 +68,23 @@ class _Pictures(mupdf.FzDevice2):  # type: ignore[misc]
 
     def _add(self, image: Any, ctm: Any, color: bool) -> None:
         across, down = math.hypot(ctm.a, ctm.b), math.hypot(ctm.c, ctm.d)
-        area = abs(ctm.a * ctm.d - ctm.b * ctm.c)
-        if min(across, down) < MIN_PIECE_POINTS:
-            dpi = 0.0
-        else:
+        dpi = 0.0
+        if min(across, down) >= MIN_PIECE_POINTS:
             dpi = 72 * max(image.w / across, image.h / down)
-        self.pieces.append(Piece(area, dpi, color))
+        area = abs(ctm.a * ctm.d - ctm.b * ctm.c)
+        area *= _inside(self.size[0], (ctm.e, ctm.e + ctm.a, ctm.e + ctm.c, ctm.e + ctm.a + ctm.c))
+        area *= _inside(self.size[1], (ctm.f, ctm.f + ctm.b, ctm.f + ctm.d, ctm.f + ctm.b + ctm.d))
+        jpx = mupdf.ll_fz_compressed_image_type(image) == mupdf.FZ_IMAGE_JPX
+        size = image.w * image.h * max(1, image.n)
+        self.pieces.append(Piece(area, dpi, color, size, jpx))
+
+
+def _inside(side: float, corners: tuple[float, float, float, float]) -> float:
+    """The share of an extent, given by its corners, that lies between 0 and a page's side."""
+    low, high = min(corners), max(corners)
+    if low == high:
+        return 0.0
+    return max(0.0, min(side, high) - max(0.0, low)) / (high - low)
 
 
 class _Drawings(mupdf.FzDevice2):  # type: ignore[misc]
@@ -113,9 +129,15 @@ class _Drawings(mupdf.FzDevice2):  # type: ignore[misc]
             self.cookie.m_internal.abort = 1
 
 
-def pieces(drawn: Any) -> list[Piece]:
-    """The pictures of a display list, in the order they are drawn."""
-    device = _Pictures()
+def pieces(drawn: Any, width: float, height: float) -> list[Piece]:
+    """The pictures of a display list, in the order they are drawn.
+
+    Args:
+        drawn: The display list.
+        width: Of the page, in points.
+        height: Of the page, in points.
+    """
+    device = _Pictures(width, height)
     _run(drawn, device, mupdf.FzCookie())
     return device.pieces
 

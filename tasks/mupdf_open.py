@@ -12,7 +12,7 @@ import pymupdf
 
 from models.errors import DamagedPdf, EncryptedPdf, NoPages, NotAPdf, TruncatedPdf
 from models.records import PdfFacts
-from tasks.mupdf import REPAIR, TOOLS, MuPdfReader
+from tasks.mupdf import FAILURES, REPAIR, TOOLS, MuPdfReader, clean, system_fault
 from tasks.mupdf_tree import replant
 from tasks.read import Reader
 
@@ -27,6 +27,16 @@ _document: Any = pymupdf.Document
 
 def open_document(path: Path, passwords: Sequence[str]) -> Reader:
     """Opens a PDF; see :func:`tasks.read.open_pdf`."""
+    try:
+        return _reader(path, passwords)
+    except FAILURES as error:
+        raise (
+            system_fault(str(path), error)
+            or DamagedPdf(f"{path} cannot be opened: {clean(error)}.")
+        ) from error
+
+
+def _reader(path: Path, passwords: Sequence[str]) -> Reader:
     document = _open(path, passwords)
     repaired, sound = _examine(document)
     order: list[int | None] | None = None
@@ -35,7 +45,7 @@ def open_document(path: Path, passwords: Sequence[str]) -> Reader:
         document = _open(path, passwords)
         try:
             order = replant(document, path)
-        except (RuntimeError, ValueError):
+        except FAILURES:
             order = []
     count = document.page_count if order is None else len(order)
     if count < 1 or (order is not None and all(place is None for place in order)):
@@ -95,7 +105,7 @@ def _examine(document: Any) -> tuple[bool, bool]:
         if count > 0:
             document.page_xref(count - 1)
         sound = count > 0
-    except (RuntimeError, ValueError):
+    except FAILURES:
         sound = False
     warnings = TOOLS.mupdf_warnings()
     repaired = bool(document.is_repaired) or REPAIR in warnings

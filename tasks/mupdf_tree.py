@@ -12,8 +12,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tasks.mupdf import FAILURES
+
 _REFERENCE = re.compile(r"(\d+)\s+\d+\s+R|null")
 _OBJECT = re.compile(rb"(?<![0-9])(\d{1,9})\s+\d{1,5}\s+obj\b")
+MAX_OBJECTS = 200_000
+"""Highest object number at which compressed pages are looked for; it takes 13 microseconds each."""
 _INHERITED = ("Resources", "MediaBox", "CropBox", "Rotate")
 """The attributes a page takes from its ancestors (ISO 32000-1, table 30)."""
 
@@ -96,16 +100,13 @@ def _walk(document: Any) -> tuple[list[Leaf], bool]:
 def _lost(document: Any, path: Path, listed: list[Leaf]) -> list[int]:
     """The pages which hang on no tree, in the order in which they stand in the file."""
     found = {xref for xref, _ in listed}
-    lost = [
-        xref
-        for xref in range(1, document.xref_length())
-        if xref not in found and _key(document, xref, "Type") == "/Page"
-    ]
-    if lost:
-        place = _offsets(path)
-        # Objects within compressed streams have no place of their own; they come last.
-        lost.sort(key=lambda xref: (place.get(xref, math.inf), xref))
-    return lost
+    place = _offsets(path)
+    # Objects within compressed streams have no place of their own: they are found by number, and
+    # come last. A damaged file may claim any count of them.
+    numbers = set(range(1, min(document.xref_length(), MAX_OBJECTS)))
+    numbers.update(xref for xref in place if 0 < xref < document.xref_length())
+    lost = [xref for xref in numbers - found if _key(document, xref, "Type") == "/Page"]
+    return sorted(lost, key=lambda xref: (place.get(xref, math.inf), xref))
 
 
 def _is_page(document: Any, xref: int) -> bool:
@@ -119,7 +120,7 @@ def _key(document: Any, xref: int, key: str) -> str | None:
     """A value of an object as PDF source; None if there is none or the object is no dictionary."""
     try:
         kind, value = document.xref_get_key(xref, key)
-    except (RuntimeError, ValueError):
+    except FAILURES:
         return None
     return None if kind == "null" else str(value)
 

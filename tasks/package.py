@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from typing import IO
 
 from prefect import task
-from prefect.cache_policies import NO_CACHE
 
-from models.settings import Settings
+from models.errors import StorageGone
 from tasks import session
 from tasks.ledger import STATE
 from tasks.publish import MANIFEST
+from tasks.retry import RETRIED
 from tasks.session import Session
-from tasks.storage import Storage
+from tasks.storage import Storage, named_errors
 
 DATASET = "dataset.zip"
 PACKED = f"{STATE}/packed.json"
@@ -38,19 +39,22 @@ def package(run: Session) -> int:
     output = run.output
     if (size := packed_size(output)) is not None:
         return size
-    run.check_space()
     manifest = output.read(MANIFEST)
-    names = sorted([MANIFEST, *_samples(manifest)])
+    samples = [json.loads(line) for line in manifest.splitlines()]
+    run.check_space(sum(sample["bytes"] for sample in samples) + len(manifest))
+    names = sorted([MANIFEST, *(sample["file_name"] for sample in samples)])
     if output.local:
         with output.writer(DATASET) as target:
             _pack(run, names, target)
     else:
-        with tempfile.TemporaryFile(dir=run.settings.run.scratch or None) as local:
-            _pack(run, names, local)
-            local.seek(0)
-            with output.writer(DATASET) as target:
-                while chunk := local.read(1 << 20):
-                    target.write(chunk)
+        scratch = run.settings.run.scratch or tempfile.gettempdir()
+        with named_errors(f"packing in {scratch}"):
+            os.makedirs(scratch, exist_ok=True)
+            with tempfile.TemporaryFile(dir=scratch) as local:
+                _pack(run, names, local)
+                local.seek(0)
+                with output.writer(DATASET) as target:
+                    shutil.copyfileobj(local, target, 1 << 20)
     size = output.names(DATASET)[DATASET]
     state = {"manifest_sha256": hashlib.sha256(manifest).hexdigest(), "bytes": size}
     output.write(PACKED, json.dumps(state).encode())
@@ -75,17 +79,15 @@ def _pack(run: Session, names: list[str], target: IO[bytes]) -> None:
             member = zipfile.ZipInfo(name, FIRST_DATE)
             member.create_system = 3
             member.external_attr = 0o100644 << 16
-            archive.writestr(member, run.output.read(name))
+            try:
+                archive.writestr(member, run.output.read(name))
+            except FileNotFoundError as error:
+                raise StorageGone(f"{run.output.path(name)} vanished.") from error
             run.progress.advance()
     run.progress.stop()
 
 
-def _samples(manifest: bytes) -> Iterator[str]:
-    for line in manifest.splitlines():
-        yield json.loads(line)["file_name"]
-
-
-@task(name="package", cache_policy=NO_CACHE, persist_result=False)
-def package_task(settings: Settings) -> int:
+@task(name="package", **RETRIED)
+def package_task() -> int:
     """Pack the dataset; see :func:`package`."""
-    return package(session.current(settings))
+    return package(session.current())

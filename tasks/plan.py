@@ -14,7 +14,7 @@ from tasks.decide import decide
 from tasks.ledger import STATE
 from tasks.package import packed_size
 from tasks.session import Job, Session
-from tasks.triage import PageToCut, to_cut, valid_looks
+from tasks.triage import sort_out, valid_looks
 
 PUBLISHED = f"{STATE}/published.json"
 """Of which archive and settings the published files are."""
@@ -86,7 +86,11 @@ def estimate(run: Session, archive: list[Pdf]) -> Estimate:
 
 def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
     """Bytes of the samples of a page; None if it is not kept."""
-    settings, path = run.settings, run.staging.fetch(pdf)
+    settings = run.settings
+    try:
+        path = run.staging.fetch(pdf)
+    except InputFault:
+        return None
     try:
         args = (path, run.passwords, index, settings.read, settings.triage.method, "")
         ((_, look),) = run.map([Job(pdf, path, work.look, args, index)])
@@ -107,7 +111,7 @@ def _left(run: Session, pdf: Pdf) -> int:
     if pdf.fault or pdf.duplicate_of or pdf.sha256 is None or pdf.facts is None:
         return 0
     looks = valid_looks(run, pdf.sha256)
-    pages: list[PageToCut] = to_cut(run, pdf, looks.values())
+    pages, _, _ = sort_out(run, pdf, looks.values())
     return pdf.facts.page_count - len(looks) + len(pages)
 
 

@@ -17,11 +17,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.reduction import ForkingPickler
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
 
-from models.errors import PageTimeout, WorkerDied
+from models.errors import InputFault, PageTimeout, WorkerDied, WorkersGone
 from tasks.worker import serve
 
 T = TypeVar("T")
@@ -29,15 +30,28 @@ T = TypeVar("T")
 
 AHEAD = 2
 """Jobs in a worker's pipe: the one it works on and the next, so that it never waits for us."""
+LARGEST_AHEAD = 32_768
+"""Bytes of a call that may wait in a pipe; a larger one might fill it, and we would wait."""
+STUCK_S = 5.0
+"""Seconds to wait for the end of a killed process; one that hangs in the kernel (a dead network
+mount) ends later or never."""
 
 
 @dataclass
 class _Job:
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
+    call: bytes
     timeout_s: float
     isolated: bool
     future: Future[Any] = field(default_factory=Future)
+
+    def settle(self, value: Any, error: BaseException | None) -> None:
+        """Give the answer to whoever waits for it, if anybody still does."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        if error is None:
+            self.future.set_result(value)
+        else:
+            self.future.set_exception(error)
 
 
 @dataclass
@@ -94,11 +108,13 @@ class WorkerPool:
 
         Returns:
             A future. It raises :class:`PageTimeout` if the time ran out, :class:`WorkerDied` if
-            the process ended, ``CancelledError`` if the pool was closed before, and otherwise
-            what the function raised.
+            the process ended, ``CancelledError`` if the pool was closed before,
+            :class:`WorkersGone` if no process can be started, and otherwise what the function
+            raised.
         """
+        call = bytes(ForkingPickler.dumps((function, args, timeout_s)))
         self._room.acquire()
-        job = _Job(function, args, timeout_s, isolated)
+        job = _Job(call, timeout_s, isolated)
         job.future.add_done_callback(lambda _: self._room.release())
         with self._lock:
             if self._closed:
@@ -117,45 +133,65 @@ class WorkerPool:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._closed:
-            self._hand_out()
-            busy = {worker.pipe: worker for worker in self._crew if worker.jobs}
-            soonest = min((worker.deadline for worker in busy.values()), default=float("inf"))
-            patience = None if soonest == float("inf") else max(0.0, soonest - monotonic())
-            for ready in wait([self._ear, *busy], timeout=patience):
-                if ready is self._ear:
-                    self._ear.recv_bytes()
-                else:
-                    self._collect(busy[ready])  # type: ignore[index]
-            for worker in [w for w in self._crew if w.deadline <= monotonic()]:
-                limit = worker.jobs[0].timeout_s
-                self._lose(worker, PageTimeout(f"took longer than {limit:g} s"))
+        failure: Exception | None = None
+        try:
+            while not self._closed:
+                self._turn()
+        except Exception as error:
+            failure = WorkersGone(f"The worker processes cannot go on: {error or type(error)}.")
+            failure.__cause__ = error
+        with self._lock:
+            self._closed = True
         for worker in list(self._crew):
             self._queue.extend(worker.jobs)
             self._retire(worker)
         for job in self._queue:
-            job.future.cancel()
-            job.future.set_running_or_notify_cancel()
+            if failure is None:
+                job.future.cancel()
+            job.settle(None, failure)
+
+    def _turn(self) -> None:
+        """Hand out jobs, wait until something happens, and see to it."""
+        self._hand_out()
+        crew = {worker.pipe: worker for worker in self._crew}
+        soonest = min((worker.deadline for worker in self._crew), default=float("inf"))
+        patience = None if soonest == float("inf") else max(0.0, soonest - monotonic())
+        for ready in wait([self._ear, *crew], timeout=patience):
+            if ready is self._ear:
+                self._ear.recv_bytes()
+            else:
+                self._collect(crew[ready])  # type: ignore[index]
+        for worker in [w for w in self._crew if w.deadline <= monotonic()]:
+            limit = worker.jobs[0].timeout_s
+            self._lose(worker, PageTimeout(f"took longer than {limit:g} s"))
 
     def _hand_out(self) -> None:
         """Give queued jobs to workers with room, in the order they came."""
         while self._queue:
             job = self._queue[0]
+            if job.future.cancelled():
+                self._queue.popleft().settle(None, None)
+                continue
             worker = self._find_worker(job)
             if worker is None:
                 return
             self._queue.popleft()
             worker.jobs.append(job)
+            try:
+                worker.pipe.send_bytes(job.call)
+            except OSError:
+                self._mourn(worker)
+                continue
             if len(worker.jobs) == 1:
                 worker.restart_clock()
-            try:
-                worker.pipe.send((job.function, job.args, job.timeout_s))
-            except OSError:
-                self._lose(worker, _died(worker))
 
     def _find_worker(self, job: _Job) -> _Worker | None:
         free = [
-            w for w in self._crew if len(w.jobs) < AHEAD and not any(j.isolated for j in w.jobs)
+            w
+            for w in self._crew
+            if len(w.jobs) < (AHEAD if len(job.call) <= LARGEST_AHEAD else 1)
+            and w.done + len(w.jobs) < self._jobs_per_worker
+            and not any(j.isolated for j in w.jobs)
         ]
         idle = [worker for worker in free if not worker.jobs]
         if job.isolated and idle and len(self._crew) >= self.workers:
@@ -166,27 +202,38 @@ class WorkerPool:
 
     def _collect(self, worker: _Worker) -> None:
         try:
-            value, error, peak_bytes = worker.pipe.recv()
+            answer = worker.pipe.recv_bytes()
         except (EOFError, OSError):
-            self._lose(worker, _died(worker))
+            self._mourn(worker)
             return
+        try:
+            value, error, peak_bytes = ForkingPickler.loads(answer)
+        except Exception as reason:
+            value, peak_bytes = None, 0
+            error = InputFault(f"its answer cannot be read: {type(reason).__name__}: {reason}")
         job = worker.jobs.popleft()
         worker.restart_clock()
         worker.done += 1
         self.peak_worker_bytes = max(self.peak_worker_bytes, peak_bytes)
         if job.isolated or (worker.done >= self._jobs_per_worker and not worker.jobs):
             self._retire(worker)
-        if error is None:
-            job.future.set_result(value)
+        job.settle(value, error)
+
+    def _mourn(self, worker: _Worker) -> None:
+        """See to a worker that died by itself. If it was idle before, nobody's job is lost."""
+        at_work = worker.deadline < float("inf") or not worker.done
+        if not at_work:
+            self._queue.extendleft(worker.jobs)
+            self._retire(worker)
         else:
-            job.future.set_exception(error)
+            self._lose(worker, _died(worker))
 
     def _lose(self, worker: _Worker, error: Exception) -> None:
         """Fail the job a worker was at; the one behind it goes back to the head of the queue."""
         job = worker.jobs.popleft()
         self._queue.extendleft(reversed(worker.jobs))
         self._retire(worker)
-        job.future.set_exception(error)
+        job.settle(None, error)
 
     def _hire(self) -> _Worker:
         ours, theirs = self._context.Pipe()
@@ -203,14 +250,16 @@ class WorkerPool:
         worker.jobs.clear()
         worker.process.kill()
         worker.pipe.close()
-        worker.process.join()
+        worker.process.join(STUCK_S)
 
 
 def _died(worker: _Worker) -> WorkerDied:
-    worker.process.join(5)
+    worker.process.join(STUCK_S)
     code = worker.process.exitcode
-    how = f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with {code}"
-    return WorkerDied(f"its worker process was {how}")
+    if code is None or code >= 0:
+        return WorkerDied(f"its worker process ended with {code}")
+    known = {int(number): number.name for number in signal.Signals}
+    return WorkerDied(f"its worker process was killed by {known.get(-code, f'signal {-code}')}")
 
 
 class _HiddenMain:
@@ -220,9 +269,13 @@ class _HiddenMain:
     worker.
     """
 
+    _lock = threading.Lock()
+
     def __enter__(self) -> None:
+        self._lock.acquire()
         self._main: ModuleType = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
 
     def __exit__(self, *_: object) -> None:
         sys.modules["__main__"] = self._main
+        self._lock.release()

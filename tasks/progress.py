@@ -28,7 +28,7 @@ class Progress:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._bar: Bar | None = None
         self.start(0)
 
@@ -86,6 +86,7 @@ class Progress:
 
     def stop(self) -> None:
         """Take the bar off the screen."""
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None

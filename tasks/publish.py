@@ -7,6 +7,7 @@ archive and the same records give the same bytes, in whatever order the work was
 from __future__ import annotations
 
 import platform
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +18,6 @@ import cv2
 import numpy as np
 import PIL
 from prefect import task
-from prefect.cache_policies import NO_CACHE
 
 from models.errors import IntaglioError
 from models.records import (
@@ -32,21 +32,24 @@ from models.records import (
     Sample,
     Summary,
 )
-from models.settings import Settings
 from tasks import session
 from tasks.decide import decide
+from tasks.retry import RETRIED
 from tasks.session import Session
 
 MANIFEST = "manifest.jsonl"
 PAGES = "pages.jsonl"
 QUARANTINE = "quarantine.jsonl"
 SUMMARY = "summary.json"
+OURS = re.compile(r"images/[^/]+/\.?p\d{4,}-\d+\.(jpg|png|webp)(\.partial)?")
+"""Names of sample files, and of what a killed run leaves of them."""
 
 
 def publish(run: Session, archive: list[Pdf]) -> Summary:
     """Write ``manifest.jsonl``, ``pages.jsonl`` and ``quarantine.jsonl``, and add up.
 
-    Sample files that no record vouches for (of other settings, or of a killed run) are removed.
+    Sample files that no record vouches for (of other settings, or of a killed run) are removed;
+    files that no run can have written stay.
 
     Args:
         run: The session; every page must have its records.
@@ -84,7 +87,8 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
                     vouched.add(sample.file_name)
                     sample_bytes += sample.bytes
     for name in run.output.names("images").keys() - vouched:
-        run.output.remove(name)
+        if OURS.fullmatch(name):
+            run.output.remove(name)
     total = sum(pdf.facts.page_count for pdf in archive if pdf.facts)
     if sum(outcomes.values()) != total:
         raise IntaglioError(f"{total} pages, but {sum(outcomes.values())} outcomes: {outcomes}.")
@@ -175,7 +179,7 @@ def _write(stream: IO[bytes], record: Record) -> None:
     stream.write(record.model_dump_json().encode() + b"\n")
 
 
-@task(name="publish", cache_policy=NO_CACHE, persist_result=False)
-def publish_task(archive: list[Pdf], settings: Settings) -> Summary:
+@task(name="publish", **RETRIED)
+def publish_task(archive: list[Pdf]) -> Summary:
     """Write manifest, page list and quarantine; see :func:`publish`."""
-    return publish(session.current(settings), archive)
+    return publish(session.current(), archive)

@@ -8,6 +8,7 @@ renderer sits behind :class:`Reader`, and nothing but ``tasks/mupdf*.py`` knows 
 from __future__ import annotations
 
 import errno
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,6 +146,9 @@ def open_pdf(path: Path, passwords: Sequence[str] = ()) -> Reader:
     from tasks.mupdf_open import open_document
 
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            # A pipe would block for ever.
+            raise UnreadableFile(f"{path} cannot be read: it is not a regular file.")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
         if not head:

@@ -9,14 +9,14 @@ from io import BytesIO
 from PIL import Image, ImageOps
 from prefect import task
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
-from prefect.cache_policies import NO_CACHE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from models.records import Summary
-from models.settings import Settings
 from tasks import session
 from tasks.publish import MANIFEST
+from tasks.retry import RETRIED
 from tasks.storage import Storage
 
 SHEET = "contact-sheet.jpg"
@@ -60,7 +60,7 @@ def print_table(summary: Summary, output: str) -> None:
     """Print the end of a run."""
     table = Table(show_header=False, box=None, padding=(0, 2))
     for name, value in rows(summary, output):
-        table.add_row(f"[bold]{name}[/bold]", value)
+        table.add_row(f"[bold]{name}[/bold]", escape(value))
     Console().print(table)
 
 
@@ -85,10 +85,10 @@ def contact_sheet(output: Storage) -> bytes | None:
     return stream.getvalue()
 
 
-@task(name="report", cache_policy=NO_CACHE, persist_result=False)
-def report_task(summary: Summary, settings: Settings) -> None:
+@task(name="report", **RETRIED)
+def report_task(summary: Summary) -> None:
     """Write the contact sheet, and the run's artifacts for the Prefect UI."""
-    output = session.current(settings).output
+    output = session.current().output
     lines = [f"| {name} | {value} |" for name, value in rows(summary, output.url)]
     create_markdown_artifact(
         "\n".join(["| | |", "|---|---|", *lines]), key="extract-summary", description="Summary"

@@ -12,13 +12,21 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from models.errors import DiskLow, InputFault, OutOfMemory, PageTimeout, WorkerDied
+from models.errors import (
+    DiskLow,
+    InputFault,
+    OutOfMemory,
+    PageTimeout,
+    StopRun,
+    UnreadableFile,
+    WorkerDied,
+)
 from models.records import Cut, Look, Pdf
 from models.settings import Settings
 from tasks.keys import Keys
@@ -86,16 +94,23 @@ class Session:
             run.workers or usable_processors(), run.worker_memory_mb, run.pages_per_worker
         )
         self.keys = Keys(settings)
+        self._counts = threading.Lock()
         self.looked = self.cut = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
-        scratch = Path(run.scratch or tempfile.gettempdir()) / f"intaglio-{place}"
-        self.staging = Staging(scratch, run.scratch_budget_mb)
+        scratch = Path(run.scratch or tempfile.gettempdir())
+        self.staging = Staging(scratch, f"intaglio-{place}", run.scratch_budget_mb)
 
     def close(self) -> None:
         """Kill the workers and remove what lies in scratch."""
         self.progress.stop()
         self.pool.close()
         self.staging.close()
+
+    def count(self, looked: int = 0, cut: int = 0) -> None:
+        """Count pages worked in this run."""
+        with self._counts:
+            self.looked += looked
+            self.cut += cut
 
     def map(self, jobs: Iterable[Job[T]]) -> Iterator[tuple[Job[T], T | InputFault]]:
         """Have the workers do jobs; a few are under way at a time.
@@ -107,12 +122,16 @@ class Session:
             Each job, in the order given, with its result or with the fault that condemns it.
         """
         window: deque[tuple[Job[T], Future[T]]] = deque()
-        for job in jobs:
-            window.append((job, self.submit(job)))
-            if len(window) >= WINDOW * self.pool.workers:
+        try:
+            for job in jobs:
+                window.append((job, self.submit(job)))
+                if len(window) >= WINDOW * self.pool.workers:
+                    yield self._finish(*window.popleft())
+            while window:
                 yield self._finish(*window.popleft())
-        while window:
-            yield self._finish(*window.popleft())
+        finally:
+            for _, future in window:
+                future.cancel()
 
     def submit(self, job: Job[T], isolated: bool = False) -> Future[T]:
         """Queue a job for the workers; waits while the queue is full."""
@@ -120,32 +139,48 @@ class Session:
         return self.pool.submit(job.function, *job.args, timeout_s=timeout_s, isolated=isolated)
 
     def _finish(self, job: Job[T], future: Future[T]) -> tuple[Job[T], T | InputFault]:
+        result: T | InputFault
         try:
             try:
-                return job, future.result()
-            except (PageTimeout, WorkerDied, OutOfMemory):
-                return job, self.submit(job, isolated=True).result()
+                result = future.result()
+            except (PageTimeout, WorkerDied, OutOfMemory, MemoryError):
+                result = self.submit(job, isolated=True).result()
+        except (StopRun, CancelledError):
+            raise
         except (PageTimeout, WorkerDied) as error:
-            return job, job.fault(error, " (tried twice)")
+            result = job.fault(error, " (tried twice)")
         except InputFault as error:
-            return job, job.fault(error)
+            result = job.fault(error)
+        except MemoryError:
+            result = job.fault(OutOfMemory("not enough memory"))
+        except OSError as error:
+            result = job.fault(UnreadableFile(f"cannot be read: {error.strerror or error}"))
+        except Exception as error:
+            result = job.fault(InputFault(f"{type(error).__name__}: {error}"))
+        # Nothing that was seen of a file that changes meanwhile can be believed.
+        return job, self.staging.changed(job.pdf) or result
 
     @cached_property
     def images(self) -> dict[str, int]:
         """The sample files that lay in the output when first asked: names and sizes in bytes."""
         return self.output.names("images")
 
-    def check_space(self) -> None:
+    def check_space(self, needed: int = 0) -> None:
         """Stop while there is still room to stop cleanly.
 
+        Args:
+            needed: Bytes about to be written.
+
         Raises:
-            DiskLow: Free space is below the reserve.
+            DiskLow: Free space is, or would be, below the reserve.
         """
         reserve = self.settings.run.disk_reserve_mb
         free = self.output.free_bytes()
-        if free is not None and free < reserve * MB:
+        if free is not None and free - needed < reserve * MB:
+            wanted = f", {needed // MB} MB are needed" if needed else ""
             raise DiskLow(
-                f"Only {free // MB} MB are free at {self.output.url}; {reserve} MB are reserved."
+                f"Only {free // MB} MB are free at {self.output.url}{wanted}; "
+                f"{reserve} MB are reserved."
             )
 
 
@@ -160,8 +195,8 @@ _current: Session | None = None
 _current_lock = threading.Lock()
 
 
-def current(settings: Settings) -> Session:
-    """This process's session for a run, made when first asked for."""
+def begin(settings: Settings) -> Session:
+    """Open this process's session for a run, or return it if it is open already."""
     global _current
     with _current_lock:
         if _current is None or _current.settings != settings:
@@ -171,8 +206,20 @@ def current(settings: Settings) -> Session:
         return _current
 
 
-def close_current() -> None:
-    """Give back what the current session holds."""
+def current() -> Session:
+    """This process's open session.
+
+    Raises:
+        StopRun: There is none: the run was stopped, and what it had queued must not go on.
+    """
+    session = _current
+    if session is None:
+        raise StopRun("The run was stopped.", "Run the same command again; it goes on from here.")
+    return session
+
+
+def end() -> None:
+    """Close the session and give back what it holds."""
     global _current
     with _current_lock:
         if _current is not None:

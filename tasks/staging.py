@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 
-import fsspec
+from filelock import FileLock, Timeout
 from fsspec.implementations.local import LocalFileSystem
 
-from models.errors import InputFault
+from models.errors import InputFault, UnreadableFile
 from models.records import Pdf
-from tasks.storage import named_errors
+from tasks.storage import filesystem, named_errors
 
 MB = 1024 * 1024
 
@@ -24,17 +27,21 @@ class Staging:
     is not needed, so that a small archive is fetched once.
 
     Args:
-        folder: Where copies go; emptied at the start and at the end.
+        scratch: Copies go into a folder of this process's own here, made when first needed.
+        name: Beginning of that folder's name. Folders of killed runs that begin so are removed.
         budget_mb: Most space the copies may take together, in MB.
     """
 
-    def __init__(self, folder: Path, budget_mb: int) -> None:
-        self._folder = folder
+    def __init__(self, scratch: Path, name: str, budget_mb: int) -> None:
+        self._scratch = scratch
+        self._name = name
         self._budget = budget_mb * MB
+        self._folder: Path | None = None
+        self._lock: FileLock | None = None
         self._sizes: dict[Path, int] = {}
         self._pins: dict[Path, int] = {}
+        self._fetching: set[Path] = set()
         self._change = threading.Condition()
-        shutil.rmtree(folder, ignore_errors=True)
 
     def fetch(self, pdf: Pdf) -> str:
         """The local path of a PDF, fetched if need be and pinned until :meth:`release`.
@@ -42,11 +49,10 @@ class Staging:
         Waits until the budget has room.
 
         Raises:
-            InputFault: The PDF alone is larger than the budget.
-            FileNotFoundError: It is gone.
+            InputFault: The PDF alone is larger than the budget, or it is gone.
             StorageGone: It cannot be fetched.
         """
-        fs, remote = fsspec.url_to_fs(pdf.path)
+        fs, remote = filesystem(pdf.path)
         if isinstance(fs, LocalFileSystem):
             return str(remote)
         if pdf.size > self._budget:
@@ -54,41 +60,87 @@ class Staging:
                 f"{pdf.name} has {pdf.size // MB} MB; scratch may take {self._budget // MB} MB.",
                 cure="Raise --run.scratch-budget-mb and run again.",
             )
-        copy = self._copy(pdf)
+        part = Path(f"{self._copy(pdf)}.part")
+        copy = part.with_suffix("")
         with self._change:
             self._pins[copy] = self._pins.get(copy, 0) + 1
+            # Somebody else may fetch the same one meanwhile, or fail to: look again after a wait.
+            self._change.wait_for(
+                lambda: (
+                    copy not in self._fetching
+                    and (copy in self._sizes or self._make_room(pdf.size))
+                )
+            )
             if copy in self._sizes:
-                self._change.wait_for(copy.exists)
                 return str(copy)
-            self._change.wait_for(lambda: self._make_room(pdf.size))
             self._sizes[copy] = pdf.size
+            self._fetching.add(copy)
         try:
             with named_errors(f"fetching {pdf.path}"):
-                self._folder.mkdir(parents=True, exist_ok=True)
-                fs.get_file(remote, f"{copy}.part")
-                Path(f"{copy}.part").rename(copy)
-        except BaseException:
+                fs.get_file(remote, str(part))
+                part.rename(copy)
+        except BaseException as error:
             with self._change:
-                Path(f"{copy}.part").unlink(missing_ok=True)
+                part.unlink(missing_ok=True)
+                self._fetching.remove(copy)
                 del self._sizes[copy]
                 self._unpin(copy)
+            if isinstance(error, FileNotFoundError):
+                raise UnreadableFile(f"{pdf.name} vanished while the run was going on.") from error
             raise
         with self._change:
+            self._fetching.remove(copy)
+            self._sizes[copy] = copy.stat().st_size
             self._change.notify_all()
         return str(copy)
 
+    def changed(self, pdf: Pdf) -> UnreadableFile | None:
+        """What to say of a local PDF that is no longer the file it was when it was found."""
+        fs, path = filesystem(pdf.path)
+        if not pdf.stamp or not isinstance(fs, LocalFileSystem):
+            return None
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            return UnreadableFile(f"{pdf.name} cannot be read: {error.strerror}.")
+        if (status.st_size, str(status.st_mtime_ns)) == (pdf.size, pdf.stamp):
+            return None
+        return UnreadableFile(
+            f"{pdf.name} changed while the run was going on.",
+            "Wait until it is written to its end, and run again.",
+        )
+
     def release(self, pdf: Pdf) -> None:
         """Unpin a copy."""
-        with self._change:
-            self._unpin(self._copy(pdf))
+        if self._folder is not None:
+            with self._change:
+                self._unpin(self._copy(pdf))
 
     def close(self) -> None:
         """Remove all copies."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with self._change:
+            if self._folder is not None and self._lock is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._lock.release(force=True)
 
     def _copy(self, pdf: Pdf) -> Path:
-        name = hashlib.sha256(f"{pdf.path}\n{pdf.stamp}".encode()).hexdigest()[:24]
-        return self._folder / f"{name}.pdf"
+        what = f"{pdf.path}\n{pdf.stamp}".encode("utf-8", "surrogateescape")
+        return self._own_folder() / f"{hashlib.sha256(what).hexdigest()[:24]}.pdf"
+
+    def _own_folder(self) -> Path:
+        """This process's folder; a lock in it tells other runs that it is in use."""
+        with self._change:
+            if self._folder is None:
+                with named_errors(f"making a folder in {self._scratch}"):
+                    self._scratch.mkdir(parents=True, exist_ok=True)
+                    for old in self._scratch.glob(f"{self._name}-*"):
+                        with suppress(Timeout), _lock(old):
+                            shutil.rmtree(old, ignore_errors=True)
+                    folder = Path(tempfile.mkdtemp(prefix=f"{self._name}-", dir=self._scratch))
+                    self._lock = _lock(folder)
+                    self._lock.acquire()
+                self._folder = folder
+            return self._folder
 
     def _unpin(self, copy: Path) -> None:
         if copy in self._pins:
@@ -105,3 +157,7 @@ class Staging:
             copy.unlink(missing_ok=True)
             del self._sizes[copy]
         return sum(self._sizes.values()) + size <= self._budget
+
+
+def _lock(folder: Path) -> FileLock:
+    return FileLock(folder / "lock", timeout=0, thread_local=False)

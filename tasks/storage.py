@@ -5,20 +5,25 @@ A write is atomic: the name appears when all bytes are there, or never.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, ENOSPC
+from errno import EBADF, EDQUOT, EINVAL, ENOSPC, ENOTSUP
 from typing import IO, Any
 
 import fsspec
+from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from models.errors import DiskLow, IntaglioError, StorageGone
+from models.errors import BadSettings, DiskLow, IntaglioError, StorageGone
 
 PARTIAL = ".partial"
 """Suffix of a local file that is still being written."""
+SPOOL = 64 * 1024 * 1024
+"""Bytes held in memory before a temporary file takes them."""
 
 
 @contextmanager
@@ -49,6 +54,24 @@ def named_errors(what: str) -> Iterator[None]:
         raise
 
 
+def filesystem(place: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    """The filesystem of a local path or an fsspec URL, and its own path of the place.
+
+    Raises:
+        BadSettings: There is no such filesystem here.
+    """
+    if "://" not in place:
+        # Not left to fsspec, which takes "::" in a file's name for a chain of filesystems.
+        return LocalFileSystem(), LocalFileSystem._strip_protocol(place)
+    try:
+        fs, path = fsspec.url_to_fs(place)
+    except ImportError as error:
+        raise BadSettings(f"{place}: {error}", "pip install 'intaglio[s3]' for s3://.") from error
+    except ValueError as error:
+        raise BadSettings(f"{place}: {error}.") from error
+    return fs, str(path)
+
+
 class Storage:
     """A folder on any filesystem that fsspec knows.
 
@@ -62,7 +85,7 @@ class Storage:
 
     def __init__(self, root: str) -> None:
         with named_errors(f"opening {root}"):
-            self.fs, self._root = fsspec.url_to_fs(root)
+            self.fs, self._root = filesystem(root)
         self.local = isinstance(self.fs, LocalFileSystem)
         self.url = self._root if self.local else self.fs.unstrip_protocol(self._root)
 
@@ -154,7 +177,9 @@ def _nearest_existing(path: str) -> str:
 def _local_writer(path: str) -> Iterator[IO[bytes]]:
     folder, base = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
-    partial = os.path.join(folder, f".{base}"[:200] + PARTIAL)
+    # Always the same for a name, so that what a killed run left is overwritten by the next.
+    short = base if len(os.fsencode(base)) <= 200 else hashlib.sha256(os.fsencode(base)).hexdigest()
+    partial = os.path.join(folder, f".{short}{PARTIAL}")
     try:
         with open(partial, "w+b") as stream:
             yield stream
@@ -173,6 +198,10 @@ def _sync_folder(folder: str) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        # Some network and FUSE filesystems cannot do this for a folder.
+        if error.errno not in (EINVAL, ENOTSUP, EBADF):
+            raise
     finally:
         os.close(handle)
 
@@ -180,6 +209,14 @@ def _sync_folder(folder: str) -> None:
 @contextmanager
 def _remote_writer(fs: fsspec.AbstractFileSystem, path: str) -> Iterator[IO[bytes]]:
     """Commit by hand: closing an fsspec file publishes what it holds, even after an error."""
+    if not isinstance(fs, AsyncFileSystem):
+        # Only object stores hold a file back; elsewhere nothing is opened before all is there.
+        with tempfile.SpooledTemporaryFile(SPOOL) as spool:
+            yield spool
+            spool.seek(0)
+            with fs.open(path, "wb") as whole:
+                shutil.copyfileobj(spool, whole)
+        return
     stream = fs.open(path, "wb", autocommit=False)
     try:
         yield stream

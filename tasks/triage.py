@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prefect import task
-from prefect.cache_policies import NO_CACHE
 
-from models.errors import InputFault, StorageGone
+from models.errors import InputFault
 from models.records import Cut, Fault, Look, Outcome, Pdf, Region
-from models.settings import Settings
 from tasks import session, work
 from tasks.decide import decide
+from tasks.retry import RETRIED
 from tasks.session import Job, Session
 
 SAVE_EVERY = 32
@@ -47,6 +46,8 @@ def triage(run: Session, pdf: Pdf) -> list[PageToCut]:
     looks = valid_looks(run, pdf.sha256)
     missing = [i for i in range(pdf.facts.page_count) if i not in looks]
     if missing:
+        if len(looks) < len(run.looks.load(pdf.sha256)):
+            run.looks.replace(pdf.sha256, looks.values())
         looks |= _look(run, pdf, missing)
     if run.looks.scattered(pdf.sha256):
         run.looks.replace(pdf.sha256, looks.values())
@@ -59,10 +60,22 @@ def to_cut(run: Session, pdf: Pdf, looks: Iterable[Look]) -> list[PageToCut]:
     Records that no longer hold are removed here, before any of their files is overwritten.
     """
     assert pdf.sha256 is not None
+    pages, valid, finished = sort_out(run, pdf, looks)
+    if len(valid) < len(run.cuts.load(pdf.sha256)):
+        run.cuts.replace(pdf.sha256, valid)
+    run.progress.advance(finished, sum(bool(cut.samples) for cut in valid))
+    return pages
+
+
+def sort_out(
+    run: Session, pdf: Pdf, looks: Iterable[Look]
+) -> tuple[list[PageToCut], list[Cut], int]:
+    """The pages to cut, the records that hold, and how many pages are finished; changes nothing."""
+    assert pdf.sha256 is not None
     cuts = run.cuts.load(pdf.sha256)
     valid: list[Cut] = []
     pages: list[PageToCut] = []
-    finished = kept = 0
+    finished = 0
     for look in looks:
         verdict = decide(look.detection, run.settings) if look.detection else None
         if verdict is None or verdict.outcome is not Outcome.KEPT:
@@ -73,31 +86,29 @@ def to_cut(run: Session, pdf: Pdf, looks: Iterable[Look]) -> list[PageToCut]:
         if cut and run.keys.valid(cut, key) and _files_there(run, cut):
             valid.append(cut)
             finished += 1
-            kept += bool(cut.samples)
         else:
             pages.append(PageToCut(look, verdict.regions, key))
-    if len(valid) < len(cuts):
-        run.cuts.replace(pdf.sha256, valid)
-    run.progress.advance(finished, kept)
-    return pages
+    return pages, valid, finished
 
 
 def valid_looks(run: Session, sha256: str) -> dict[int, Look]:
-    """The looks at a PDF's pages that hold for this run, by page index; others are removed."""
+    """The looks at a PDF's pages that hold for this run, by page index."""
     looks = run.looks.load(sha256)
-    valid = {i: look for i, look in looks.items() if run.keys.valid(look, run.keys.look)}
-    if len(valid) < len(looks):
-        run.looks.replace(sha256, valid.values())
-    return valid
+    return {i: look for i, look in looks.items() if run.keys.valid(look, run.keys.look)}
 
 
 def _look(run: Session, pdf: Pdf, pages: list[int]) -> dict[int, Look]:
     assert pdf.sha256 is not None
+    key = run.keys.look
     try:
         path = run.staging.fetch(pdf)
-    except FileNotFoundError as error:
-        raise StorageGone(f"{pdf.path} vanished while the run was going on.") from error
-    settings, key = run.settings, run.keys.look
+    except InputFault as error:
+        seen_none = [
+            Look(page_index=i, key=run.keys.fault(key), fault=Fault.of(error)) for i in pages
+        ]
+        run.looks.add(pdf.sha256, seen_none)
+        return dict(zip(pages, seen_none, strict=True))
+    settings = run.settings
     looks: dict[int, Look] = {}
     unsaved: list[Look] = []
     try:
@@ -114,7 +125,7 @@ def _look(run: Session, pdf: Pdf, pages: list[int]) -> dict[int, Look]:
         for index, (_, seen) in zip(pages, run.map(jobs), strict=True):
             if isinstance(seen, InputFault):
                 seen = Look(page_index=index, key=run.keys.fault(key), fault=Fault.of(seen))
-            run.looked += 1
+            run.count(looked=1)
             looks[index] = seen
             unsaved.append(seen)
             if len(unsaved) >= SAVE_EVERY:
@@ -132,7 +143,7 @@ def _files_there(run: Session, cut: Cut) -> bool:
     return all(run.images.get(sample.file_name) == sample.bytes for sample in cut.samples)
 
 
-@task(name="triage", task_run_name="triage {pdf.name}", cache_policy=NO_CACHE, persist_result=False)
-def triage_task(pdf: Pdf, settings: Settings) -> list[PageToCut]:
+@task(name="triage", task_run_name="triage {pdf.name}", **RETRIED)
+def triage_task(pdf: Pdf) -> list[PageToCut]:
     """Look at all pages of a PDF; see :func:`triage`."""
-    return triage(session.current(settings), pdf)
+    return triage(session.current(), pdf)

@@ -7,10 +7,13 @@ import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import cv2
 import psutil
+
+from models.errors import InputFault, OutOfMemory
 
 GRACE_S = 10
 """Seconds beyond a job's time limit after which a worker whose parent was killed ends itself."""
@@ -38,7 +41,7 @@ def serve(pipe: Connection, memory_mb: int) -> None:
         value, error = _call(function, args)
         signal.alarm(0)
         try:
-            pipe.send((value, error, _peak_bytes()))
+            pipe.send_bytes(_packed(value, error))
         except (BrokenPipeError, ConnectionResetError):
             return
 
@@ -46,10 +49,27 @@ def serve(pipe: Connection, memory_mb: int) -> None:
 def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
     try:
         return function(*args), None
+    except SystemExit as error:
+        return None, InputFault(f"SystemExit: {error}")
     except Exception as error:
         # The traceback cannot travel through the pipe; the parent records kind and message.
         error.__traceback__ = error.__cause__ = error.__context__ = None
         return None, error
+
+
+def _packed(value: Any, error: Exception | None) -> bytes:
+    """The answer as bytes that the parent can read, whatever the function returned or raised."""
+    try:
+        if error is not None:
+            # Errors with arguments of their own may pack well and not unpack.
+            ForkingPickler.loads(ForkingPickler.dumps(error))
+        return bytes(ForkingPickler.dumps((value, error, _peak_bytes())))
+    except MemoryError:
+        error = OutOfMemory("not enough memory for its answer")
+    except Exception as reason:
+        told = error or reason
+        error = InputFault(f"{type(told).__name__}: {told}")
+    return bytes(ForkingPickler.dumps((None, error, _peak_bytes())))
 
 
 def _limit_memory(memory_mb: int) -> None:

@@ -1,4 +1,4 @@
-"""What the tests share: a demo archive, a real Prefect server, and the command as a user runs it."""
+"""What the tests share: a demo archive, a real Prefect server, the command as a user runs it."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from models.errors import BadSettings
 from models.records import Detection, PageFacts
 from tasks.detect.blobs import BlobsDetector
+from tasks.detect.layout import LayoutDetector
 from tasks.detect.sigma import SigmaDetector
 
 METHODS = ("sigma", "blobs", "layout")
@@ -53,6 +54,8 @@ def make_detector(method: str) -> Detector:
     """
     if method == "sigma":
         return SigmaDetector()
-    if method in ("blobs", "layout"):
+    if method == "blobs":
         return BlobsDetector()
+    if method == "layout":
+        return LayoutDetector()
     raise BadSettings(f"Unknown detection method {method!r}; one of {', '.join(METHODS)}.")

@@ -89,6 +89,22 @@ def page_size(file: Path, index: int) -> tuple[float, float]:
         return float(rect.width), float(rect.height)
 
 
+def scan_type(file: Path, index: int) -> str:
+    """bilevel, grey or colour, judged by the largest image and by the pixels of a rendering."""
+    with pymupdf.open(file) as document:
+        page = document[index]
+        largest = max(page.get_image_info(), key=lambda i: i["width"] * i["height"], default=None)
+        if largest is not None and largest["bpc"] == 1:
+            return "bilevel"
+        zoom = min(1.0, 600 / max(page.rect.width, page.rect.height))
+        pixmap = page.get_pixmap(matrix=pymupdf.Matrix(zoom, zoom), colorspace=pymupdf.csRGB)
+        rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
+        pixels = rows[:, : pixmap.width * 3].reshape(-1, 3).astype(np.int16)
+    if np.mean(pixels.max(axis=1) - pixels.min(axis=1)) > 6:
+        return "colour"
+    return "grey" if np.mean((pixels > 40) & (pixels < 215)) > 0.35 else "bilevel"
+
+
 def by_work(pages: list[LabelledPage]) -> dict[str, list[LabelledPage]]:
     """Pages grouped by work, works in alphabetical order."""
     works: dict[str, list[LabelledPage]] = {}

@@ -1,4 +1,9 @@
-"""What a region shows, told from its pixels."""
+"""What a region shows, told from its pixels.
+
+At the resolution of triage most photographs cannot be told from wood engravings: the screen is
+gone, and an engraver's tones are as even as a printer's. Only what is plainly smooth is called a
+photograph, and everything else an engraving; users keep both by default.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,37 @@ import cv2
 import numpy as np
 
 from models.records import RegionKind
-from tasks.detect.page import Gray, Mask, PixelBox
+from tasks.detect.page import Gray, Mask, PixelBox, fit
+
+SMOOTH = 0.25
+"""Most fine detail (share of the contrast that a blur of 1.5 pixels takes away) in a photograph.
+Of 73 loose illustrations at three sizes and the pictures of the labelled pages, this and `TONED`
+together name 23 % of the photographs and 3 % of the engravings."""
+TONED = 0.25
+"""Least share of pixels between ink and paper that lie in soft transitions."""
+SIZE = 380
+"""Pixels on the longer side at which both were set."""
 
 
 def picture_kind(gray: Gray, box: PixelBox) -> RegionKind:
     """Line art or photograph."""
-    return RegionKind.ENGRAVING
+    x0, y0, x1, y1 = box
+    part = fit(gray[y0:y1, x0:x1], SIZE)
+    low, high = np.percentile(part, (1, 99))
+    tone = np.clip((part - low) / max(40.0, high - low), 0, 1).astype(np.float32)
+    detail = float((tone - cv2.GaussianBlur(tone, (0, 0), 1.5)).std())
+    if detail >= SMOOTH * float(tone.std()):
+        return RegionKind.ENGRAVING
+    slope = cv2.magnitude(cv2.Sobel(tone, cv2.CV_32F, 1, 0), cv2.Sobel(tone, cv2.CV_32F, 0, 1))
+    soft = float(((slope < 0.6) & (tone > 0.12) & (tone < 0.85)).mean())
+    return RegionKind.PHOTOGRAPH if soft > TONED else RegionKind.ENGRAVING
 
 
 def ruled_kind(ink: Mask, box: PixelBox) -> RegionKind:
-    """Music or table: a table has long lines across the long lines."""
+    """Table or music: a table has long lines both ways, staves have them one way."""
     x0, y0, x1, y1 = box
     part = ink[y0:y1, x0:x1]
     down = cv2.morphologyEx(part, cv2.MORPH_OPEN, np.ones((max(8, (y1 - y0) // 4), 1), np.uint8))
     across = cv2.morphologyEx(part, cv2.MORPH_OPEN, np.ones((1, max(8, (x1 - x0) // 4)), np.uint8))
-    return RegionKind.TABLE if down.any() and across.any() else RegionKind.MUSIC
+    both = np.any(down) and np.any(across)
+    return RegionKind.TABLE if both else RegionKind.MUSIC

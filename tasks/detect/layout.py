@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cache
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import cv2
@@ -12,15 +13,17 @@ from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts
 from tasks.detect.page import Gray, fit, to_gray8
-from tasks.detect.regions import find_regions, measure
+from tasks.detect.regions import measure
 
 LONG_SIDE = 512
 """Pixels on the longer side of the page as the network reads it."""
 STRIDE = 4
 """Pixels of that page for one cell of the network's maps."""
-MULTIPLE = 16
-"""The network halves the page four times: sides are filled up to a multiple of this."""
+MULTIPLE = 32
+"""The network goes down to a thirty-second: sides are filled up to a multiple of this."""
 WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights" / "layout.onnx"
+FOLDS = WEIGHTS.with_suffix(".folds.json")
+"""What networks that never saw a page's work found on the pages of the training corpus."""
 CODE_VERSION = "1"
 """To be raised whenever the way from maps to regions changes."""
 
@@ -57,7 +60,8 @@ class LayoutDetector:
         self._net.setInput(filled[None, None])
         logits = self._net.forward()[0]
         rows, columns = -(-height // STRIDE), -(-width // STRIDE)
-        return (1.0 / (1.0 + np.exp(-logits[:, :rows, :columns]))).astype(np.float32)
+        maps: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-logits[:, :rows, :columns]))
+        return maps
 
 
 def normalise(gray: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
@@ -68,3 +72,24 @@ def normalise(gray: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float
     """
     low, high = np.percentile(gray[::2, ::2], (1, 95))
     return ((gray - np.float32(low)) / np.float32(max(48.0, high - low))).astype(np.float32)
+
+
+def write_predictions(target: Path, found: Mapping[str, Detection]) -> None:
+    """Write detections by ``path#page``, one a line; boxes keep four digits."""
+    lines = []
+    for key in sorted(found):
+        record = found[key].model_dump(mode="json")
+        for region in record["regions"]:
+            region["box"] = [round(side, 4) for side in region["box"]]
+            region["confidence"] = round(region["confidence"], 4)
+        record["measures"] = {k: round(v, 5) for k, v in record["measures"].items()}
+        lines.append(f"{json.dumps(key)}: {json.dumps(record)}")
+    target.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def read_predictions(source: Path) -> dict[str, Detection]:
+    """Detections by ``path#page``; none if there is no such file."""
+    if not source.exists():
+        return {}
+    records = json.loads(source.read_text(encoding="utf-8"))
+    return {key: Detection.model_validate(record) for key, record in records.items()}

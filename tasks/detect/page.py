@@ -51,8 +51,11 @@ class InkPage:
 
     @property
     def blank(self) -> bool:
-        """Whether there is no ink to speak of."""
-        return self.ink_share < BLANK_INK
+        """Whether there is no ink to speak of on a page that is not mostly dark.
+
+        A dark plate that runs to the edges counts as border altogether, and is not blank.
+        """
+        return self.ink_share < BLANK_INK and np.count_nonzero(self.border) < 0.5 * self.ink.size
 
 
 def to_gray8(image: NDArray[np.generic]) -> Gray:
@@ -107,23 +110,29 @@ def read_ink(gray: Gray) -> InkPage:
     strong = float(np.percentile(darkness[::2, ::2], 97))
     threshold = float(np.clip(0.4 * strong, FAINTEST_INK * 255, DARKEST_INK * 255))
     border = find_border(gray)
-    ink = np.where((darkness > threshold) & (border == 0), 255, 0).astype(np.uint8)
+    ink = cv2.threshold(darkness, threshold, 255, cv2.THRESH_BINARY)[1].astype(np.uint8, copy=False)
+    ink[border > 0] = 0
     return InkPage(gray=gray, flat=flat, ink=ink, border=border)
 
 
 def find_border(gray: Gray) -> Mask:
-    """Dark areas that run into the edge of the image: scanner lid, book edge, black frame."""
+    """Dark areas that run into the edge of the image: scanner lid, book edge, black frame.
+
+    Found at half the size, which is fine enough for areas and four times as fast.
+    """
     height, width = gray.shape
-    dark = np.where(gray < DARK_BORDER, 255, 0).astype(np.uint8)
-    dark = cv2.morphologyEx(dark, cv2.MORPH_OPEN, np.ones((5, 5), np.uint8)).astype(np.uint8)
+    half = gray[::2, ::2]
+    dark = np.where(half < DARK_BORDER, 255, 0).astype(np.uint8)
+    dark = cv2.morphologyEx(dark, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)).astype(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(dark, connectivity=4)
     x, y, w, h = (stats[:, i] for i in range(4))
-    outer = (x <= 1) | (y <= 1) | (x + w >= width - 1) | (y + h >= height - 1)
+    outer = (x == 0) | (y == 0) | (x + w >= half.shape[1]) | (y + h >= half.shape[0])
     outer[0] = False
     if not outer.any():
         return np.zeros_like(gray)
     border = np.where(outer[labels], 255, 0).astype(np.uint8)
-    return cv2.dilate(border, np.ones((9, 9), np.uint8)).astype(np.uint8)
+    border = cv2.dilate(border, np.ones((5, 5), np.uint8)).astype(np.uint8)
+    return cv2.resize(border, (width, height), interpolation=cv2.INTER_NEAREST).astype(np.uint8)
 
 
 def relative(box: PixelBox, shape: tuple[int, int]) -> RelativeBox:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.records import Detection, Region, RegionKind
-from tasks.detect.boxes import merge_close, reading_order, union
+from tasks.detect.boxes import merge_close, reading_order
 from tasks.detect.kinds import picture_kind, ruled_kind
 from tasks.detect.page import Gray, InkPage, Mask, PixelBox, area, read_ink, relative
 
@@ -82,9 +82,12 @@ _AREA_OF = {
 def find_regions(page: InkPage, maps: NDArray[np.float32]) -> list[Region]:
     """The regions of a page, in reading order."""
     height, width = page.gray.shape
-    ink = _without_specks(page.ink) & _mask_of_ours(maps, (height, width))
+    candidates = list(_candidates(maps))
+    if not candidates:
+        return []
+    ink = _without_specks(page.ink & _mask_of_ours(maps, (height, width)))
     regions = []
-    for found in _candidates(maps):
+    for found in candidates:
         box = snap(ink, _to_pixels(found.box, maps.shape[1:], (height, width)))
         if (box[2] - box[0]) * (box[3] - box[1]) < SMALLEST * height * width:
             continue
@@ -102,7 +105,7 @@ def find_regions(page: InkPage, maps: NDArray[np.float32]) -> list[Region]:
 
 def _candidates(maps: NDArray[np.float32]) -> Iterator[_Found]:
     """Connected likely cells, each given to the channel that is surest of it."""
-    taken = np.argmax(maps[:RULED + 1], axis=0)
+    taken = np.argmax(maps[: RULED + 1], axis=0)
     for channel in (PICTURE, ORNAMENT, RULED):
         likely = ((maps[channel] >= LIKELY) & (taken == channel)).astype(np.uint8)
         likely = cv2.morphologyEx(likely, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
@@ -124,7 +127,12 @@ def _dense(box: PixelBox, part: NDArray[np.bool_]) -> PixelBox:
     rows, columns = part.sum(axis=1), part.sum(axis=0)
     y = np.flatnonzero(rows >= np.percentile(rows, 80) / 3)
     x = np.flatnonzero(columns >= np.percentile(columns, 80) / 3)
-    return (box[0] + int(x[0]), box[1] + int(y[0]), box[0] + int(x[-1]) + 1, box[1] + int(y[-1]) + 1)
+    return (
+        box[0] + int(x[0]),
+        box[1] + int(y[0]),
+        box[0] + int(x[-1]) + 1,
+        box[1] + int(y[-1]) + 1,
+    )
 
 
 def _mask_of_ours(maps: NDArray[np.float32], shape: tuple[int, int]) -> Mask:
@@ -159,8 +167,7 @@ def snap(ink: Mask, box: PixelBox) -> PixelBox:
     An edge in white space goes inwards to the first ink. An edge in ink goes outwards, over
     white gaps under `QUIET` and at most `REACH`, as long as there is ink of ours.
 
-    Args:
-        ink: (H, W) mask of ink that may belong to regions: no specks, no text.
+    ``ink`` is a (H, W) mask of the ink that may belong to regions: no specks, no text.
     """
     height, width = ink.shape
     side = max(height, width)
@@ -186,13 +193,11 @@ def _edges(ink: Mask, low: int, high: int, side: int) -> tuple[int, int]:
     return start, end
 
 
-def _outward(
-    outside: NDArray[np.bool_], inside: NDArray[np.bool_], reach: int, quiet: int
-) -> int:
+def _outward(outside: NDArray[np.bool_], inside: NDArray[np.bool_], reach: int, quiet: int) -> int:
     """How many lines an edge goes outwards; negative if it goes inwards.
 
-    Args:
-        outside: Whether each line beyond the edge is inked, nearest first; inside likewise.
+    ``outside`` and ``inside`` say of each line on either side of the edge, nearest first,
+    whether it is inked.
     """
     white = int(np.argmax(inside)) if inside.any() else 0
     if white >= quiet:

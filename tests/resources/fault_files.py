@@ -212,7 +212,7 @@ def _rotation(degrees: int) -> None:
     FAULTS[f"rotate_{degrees}"] = turned
 
 
-for _degrees in (0, 90, 180, 270, -90, 450):
+for _degrees in (0, 90, 180, 270, -90, 450, 45):
     _rotation(_degrees)
 
 

@@ -304,6 +304,12 @@ def corrupt_contents() -> bytes:
 
 
 @FAULTS.add
+def garbage_in_contents() -> bytes:
+    """The mark, and then words that are no operators."""
+    return shown(jpeg_image(color_mark()), f"{PLACE} is this a page")
+
+
+@FAULTS.add
 def missing_contents() -> bytes:
     """The content stream is not in the file, as happens to the last page before a cut."""
     objects = page(PLACE) | {10: jpeg_image(color_mark())}

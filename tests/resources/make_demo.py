@@ -8,6 +8,7 @@ The PDFs differ in codec, structure and condition, as an archive put together ov
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -105,20 +106,17 @@ VOLUMES = (
 )  # fmt: skip
 
 
-def deal(count: int, rng: np.random.Generator) -> list[str]:
-    """Deal the kinds of a volume's pages: a cover, then each kind in its share, shuffled."""
+def deal(count: int) -> list[str]:
+    """Deal the kinds of an archive's pages, covers apart, so that any stretch has its shares."""
+    owed = dict.fromkeys(DECK, 0.5)
     kinds: list[str] = []
-    owed = dict.fromkeys(DECK, 0.0)
-    for kind in owed:
-        owed[kind] = float(rng.uniform(0, 0.5))
-    for _ in range(count - 1):
+    for _ in range(count):
         for kind, share in DECK.items():
             owed[kind] += share
-        most = max(owed, key=lambda k: owed[k])
+        most = max(owed, key=lambda kind: owed[kind])
         owed[most] -= 1
         kinds.append(most)
-    rng.shuffle(kinds)
-    return ["cover", *kinds]
+    return kinds
 
 
 def plan(pages: int) -> Iterator[tuple[Volume, int]]:
@@ -139,12 +137,14 @@ def label_of(index: int, romans: int, first: int) -> str:
     return ("i", "ii", "iii", "iv")[index] if index < romans else str(first + index - romans)
 
 
-def bind(volume: Volume, count: int, folder: Path, studio: Studio, seed: list[int]) -> list[Truth]:
+def bind(
+    volume: Volume, kinds: list[str], folder: Path, studio: Studio, seed: list[int]
+) -> list[Truth]:
     """Make one PDF.
 
     Args:
         volume: its recipe.
-        count: pages.
+        kinds: of its pages.
         folder: the archive.
         studio: where its pictures come from.
         seed: of this volume alone.
@@ -154,20 +154,20 @@ def bind(volume: Volume, count: int, folder: Path, studio: Studio, seed: list[in
     scanner = Scanner(volume.look, (width, height), volume.dpi, rng)
     style = Style(volume.title, volume.columns, volume.date, bool(rng.integers(2)))
     binder = Binder(volume.dpi, volume.codec)
-    romans, first = min(4, count), int(rng.integers(60, 300))
+    romans, first = min(4, len(kinds)), int(rng.integers(60, 300))
     truths: list[Truth] = []
     back = None
-    for index, kind in enumerate(deal(count, rng)):
+    for index, kind in enumerate(kinds):
         own = np.random.default_rng([*seed, index])
-        sheet = Sheet(width, height, kind)
+        sheet = Sheet(width, height)
+        label = label_of(index, romans, first) if volume.labelled else ""
         if kind in ("cover", "blank"):
             area = width * 0.085, height * 0.05, width * 0.915, height * 0.945
         else:
-            area = head(sheet, style, str(first + index), index % 2 == 1)
+            area = head(sheet, style, label or str(first + index), index % 2 == 1)
         MAKERS[kind](sheet, style, area, studio, own, index)
         scan = scanner.scan(sheet, back, own)
         binder.add(scan, volume.turns[index % len(volume.turns)])
-        label = label_of(index, romans, first) if volume.labelled else ""
         truths.append(Truth(volume.path, index, kind, scan.boxes, label, volume.codec))
         back = sheet.ink
     if volume.labelled:
@@ -177,7 +177,7 @@ def bind(volume: Volume, count: int, folder: Path, studio: Studio, seed: list[in
     return truths
 
 
-def add_faults(folder: Path, truths: list[Truth], studio: Studio, seed: int) -> list[Truth]:
+def add_faults(folder: Path, truths: list[Truth], seed: int) -> list[Truth]:
     """Add what every archive has too: a copy, a torn file, a locked one, a web page."""
     source = VOLUMES[1].path.format(n="")
     copy = "unsorted/scan0042.pdf"
@@ -206,18 +206,23 @@ def make(folder: Path, pages: int = 72, seed: int = 1885) -> list[Truth]:
 
     Args:
         folder: where to put it; made if missing. The truth goes to `truth.jsonl` in it.
-        pages: readable pages, those of the duplicate not counted.
+        pages: readable pages, those of the duplicate not counted; 8 or more.
         seed: the same seed gives the same bytes.
 
     Returns:
         A line for each page, and one for each file that has none to read, sorted by path.
     """
+    if pages < len(VOLUMES):
+        raise ValueError(f"an archive needs {len(VOLUMES)} pages or more, not {pages}")
     folder.mkdir(parents=True, exist_ok=True)
-    studio = Studio(seed, variants=3 if pages < 400 else 5)
+    studio = Studio(seed, variants=3 if pages < 400 else 4)
     truths: list[Truth] = []
+    deck = iter(deal(pages))
     for number, (volume, count) in enumerate(plan(pages)):
-        truths += bind(volume, count, folder, studio, [seed, number])
-    truths += add_faults(folder, truths, studio, seed)
+        inner = list(itertools.islice(deck, count - 1))
+        np.random.default_rng([seed, number, 0]).shuffle(inner)
+        truths += bind(volume, ["cover", *inner], folder, studio, [seed, number])
+    truths += add_faults(folder, truths, seed)
     truths.sort(key=lambda t: (t.pdf, t.page or 0))
     lines = (json.dumps(asdict(t), ensure_ascii=False) + "\n" for t in truths)
     (folder / "truth.jsonl").write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -17,6 +17,7 @@ import numpy as np
 LIGHT = np.array([-0.52, -0.58, 0.63], np.float32)
 """Direction to the light: from the upper left, in front (x right, y down, z to the viewer)."""
 
+_STEPS = np.arange(64, dtype=np.float32)
 _SUBPIXEL = 4  # fractional bits OpenCV is given for anti-aliased polygons
 
 
@@ -26,7 +27,7 @@ def pts(text: str) -> np.ndarray:
 
 
 def curve(points: object, closed: bool = False, steps: int = 10) -> np.ndarray:
-    """Draw a smooth curve through points (centripetal enough for hand-placed outlines).
+    """Draw a smooth curve through points.
 
     Args:
         points: control points, shape (n, 2), any unit.
@@ -42,7 +43,7 @@ def curve(points: object, closed: bool = False, steps: int = 10) -> np.ndarray:
     else:
         p = np.vstack([2 * p[:1] - p[1:2], p, 2 * p[-1:] - p[-2:-1]])
     a, b, c, d = p[:-3, None], p[1:-2, None], p[2:-1, None], p[3:, None]
-    t = np.linspace(0, 1, steps, endpoint=False, dtype=np.float32)[None, :, None]
+    t = _STEPS[:steps, None] / steps
     out = 0.5 * (
         2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * (b - c) + d - a) * t**3
     )
@@ -53,7 +54,7 @@ def curve(points: object, closed: bool = False, steps: int = 10) -> np.ndarray:
 def smooth_noise(shape: tuple[int, int], cell: float, rng: np.random.Generator) -> np.ndarray:
     """Make soft noise with features about `cell` pixels wide, roughly within -1..1, float32."""
     h, w = shape
-    small = rng.standard_normal((int(h / cell) + 3, int(w / cell) + 3)).astype(np.float32)
+    small = rng.standard_normal((int(h / cell) + 3, int(w / cell) + 3), np.float32)
     return cv2.resize(small, (w, h), interpolation=cv2.INTER_CUBIC) * 0.6
 
 
@@ -75,6 +76,7 @@ class Cut:
         grain: strength of random tone, as in foliage and fur.
         wander: how far lines stray, in pitches.
         fade: share of the part's height over which it thins out to nothing at its foot.
+        dye: colour washed over it by hand on a coloured plate, R, G, B.
     """
 
     tone: float = 0.3
@@ -90,6 +92,7 @@ class Cut:
     grain: float = 0.0
     wander: float = 0.35
     fade: float = 0.0
+    dye: tuple[int, int, int] = (255, 255, 255)
 
 
 @dataclass
@@ -104,7 +107,9 @@ class Block:
         ink: (height, width) uint8, 255 where the block prints solid ink.
         shade: (height, width) float32, the tone the lines stand for, 0 white to 1 black.
         cover: (height, width) uint8, 255 where a part has been painted.
+        tint: (height, width, 3) uint8, R, G, B washes of a coloured plate, else None.
         photo: put pen strokes into the shade too, as a photograph would show them.
+        coloured: keep washes of colour.
     """
 
     width: int
@@ -112,15 +117,19 @@ class Block:
     rng: np.random.Generator
     pitch: float = 5.0
     photo: bool = False
+    coloured: bool = False
     ink: np.ndarray = field(init=False)
     shade: np.ndarray = field(init=False)
     cover: np.ndarray = field(init=False)
+    tint: np.ndarray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Start with an empty block."""
         self.ink = np.zeros((self.height, self.width), np.uint8)
         self.shade = np.zeros((self.height, self.width), np.float32)
         self.cover = np.zeros((self.height, self.width), np.uint8)
+        if self.coloured:
+            self.tint = np.full((self.height, self.width, 3), 255, np.uint8)
 
     def part(self, outline: np.ndarray, cut: Cut) -> None:
         """Paint one part over what is there.
@@ -145,6 +154,8 @@ class Block:
         self.ink[here] = (self.ink[here] * (1 - alpha) + lines * 255 * alpha).astype(np.uint8)
         self.shade[here] = self.shade[here] * (1 - alpha) + tone * alpha
         self.cover[here] = np.maximum(self.cover[here], mask)
+        if self.tint is not None:
+            self.tint[here][mask > 127] = cut.dye
         if cut.edge:
             self.contour(outline, cut.edge, cut.fade)
 
@@ -286,12 +297,7 @@ class Block:
     def contour(self, outline: np.ndarray, width: float, fade: float = 0.0) -> None:
         """Draw a part's outline, heavier on the side away from the light, gone at a fading foot."""
         step = np.roll(outline, -1, 0) - outline
-        area = float(
-            np.sum(
-                outline[:, 0] * np.roll(outline[:, 1], -1)
-                - np.roll(outline[:, 0], -1) * outline[:, 1]
-            )
-        )
+        area = np.sum(outline[:, 0] * step[:, 1] - outline[:, 1] * step[:, 0])
         normal = np.stack([step[:, 1], -step[:, 0]], 1) * np.sign(area)
         normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
         facing = normal @ LIGHT[:2]
@@ -319,21 +325,17 @@ class Block:
         step = np.gradient(path, axis=0)
         side = np.stack([-step[:, 1], step[:, 0]], 1)
         side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-6)
-        side *= (np.asarray(widths) / 2)[:, None]
-        quads = np.stack(
-            [
-                path[:-1] + side[:-1],
-                path[1:] + side[1:],
-                path[1:] - side[1:],
-                path[:-1] - side[:-1],
-            ],
-            1,
-        )
-        scaled = (quads * (1 << _SUBPIXEL)).astype(np.int32)
-        for quad in scaled[np.asarray(widths)[:-1] > 0.3]:
-            cv2.fillConvexPoly(self.ink, quad, ink, cv2.LINE_AA, _SUBPIXEL)
-            if self.photo:
-                cv2.fillConvexPoly(self.shade, quad, 0.8 if ink else 0.1, cv2.LINE_8, _SUBPIXEL)
+        widths = np.asarray(widths)
+        side *= widths[:, None] / 2
+        left, right = path + side, path - side
+        # OpenCV draws at least a hairline, so what has thinned to nothing must be left out.
+        if widths.min() > 0.3:
+            self.solid(np.vstack([left, right[::-1]]), ink)
+            return
+        drawn = np.flatnonzero(widths > 0.3)
+        for run in np.split(drawn, np.flatnonzero(np.diff(drawn) > 1) + 1):
+            if len(run) > 1:
+                self.solid(np.vstack([left[run], right[run][::-1]]), ink)
 
     def wash(self, tone: np.ndarray, cut: Cut) -> None:
         """Engrave a whole-block tone (height, width) beneath everything drawn so far."""

@@ -12,22 +12,21 @@ import numpy as np
 
 from tests.resources.scan_engrave import Block, Cut, curve, pts
 
-Points = list[tuple[float, float]]
+Points = np.ndarray | list[tuple[float, float]]
 
 
-def limb(spine: object, widths: object, steps: int = 8, rounded: bool = False) -> np.ndarray:
+def limb(spine: object, widths: object, rounded: bool = False) -> np.ndarray:
     """Outline a tapering band along a spine.
 
     Args:
         spine: control points (n, 2).
         widths: full width at each control point (n,), same unit.
-        steps: samples between two control points.
         rounded: end the first point in a round cap, as a shoulder does.
 
     Returns:
         Closed polygon (m, 2).
     """
-    path = curve(spine, steps=steps)
+    path = curve(spine, steps=8)
     knots = np.linspace(0, 1, len(widths))
     t = np.linspace(0, 1, len(path))
     half = np.interp(t, knots, np.asarray(widths, float)) / 2
@@ -36,6 +35,16 @@ def limb(spine: object, widths: object, steps: int = 8, rounded: bool = False) -
     side = np.stack([-along[:, 1], along[:, 0]], 1)
     side /= np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-6)
     return np.vstack([path + side * half[:, None], (path - side * half[:, None])[::-1]])
+
+
+FLESH, BROWN, ROSE = (250, 222, 200), (176, 128, 88), (240, 176, 176)
+DYES = ((150, 176, 214), (206, 150, 160), (168, 196, 156), (224, 200, 132), (186, 160, 200))
+"""Washes of a coloured plate: skin, hair, flowers, and cloth to choose from, R, G, B."""
+
+
+def dye(block: Block) -> tuple[int, int, int]:
+    """Choose a colour for a piece of cloth."""
+    return DYES[int(block.rng.integers(len(DYES)))]
 
 
 @dataclass
@@ -95,14 +104,18 @@ def tresses(pose: Pose, spine: Points, spread: float, count: int) -> None:
         pose.line(path + side * off * swell, rng.uniform(0.8, 2.2), ink)
 
 
-FACE = pts("-0.25,0.2 -0.272,0.4 -0.258,0.5 -0.275,0.61 -0.25,0.77 -0.19,0.885 "
-"-0.11,0.95 -0.03,0.94 0.1,0.85 0.2,0.7 0.25,0.42 0.2,0.1 -0.1,0.06")  # fmt: skip
+FACE = pts(
+    "-0.25,0.2 -0.272,0.4 -0.258,0.5 -0.275,0.61 -0.25,0.77 -0.19,0.885 "
+    "-0.11,0.95 -0.03,0.94 0.1,0.85 0.2,0.7 0.25,0.42 0.2,0.1 -0.1,0.06"
+)
 """Outline of a face, in heads."""
 
 
 def face(pose: Pose) -> None:
     """Draw a face in three-quarter view."""
-    skin = Cut(tone=0.0, contrast=0.42, angle=50, pitch=0.72, edge=pose.head * 0.007, bulge=0.3)
+    skin = Cut(
+        dye=FLESH, tone=0.0, contrast=0.42, angle=50, pitch=0.72, edge=pose.head * 0.007, bulge=0.3
+    )
     pose.shape(FACE, skin)
     for x, w in ((-0.19, 0.068), (0.03, 0.085)):
         pose.line([(x - w, 0.405), (x, 0.38), (x + w * 1.3, 0.402)], 1.5)
@@ -142,11 +155,15 @@ def head_and_hair(pose: Pose, dark: float = 0.6, brim: bool = True) -> None:
         brim: whether a hat throws its shadow on the brow.
     """
     neck = pts("-0.1,0.7 -0.07,1 -0.09,1.18 -0.3,1.34 0.44,1.34 0.24,1.16 0.2,0.95 0.22,0.6")
-    pose.shape(neck, Cut(tone=0.06, angle=-8, pitch=0.72, contrast=0.6, edge=pose.head * 0.008))
+    pose.shape(
+        neck, Cut(dye=FLESH, tone=0.06, angle=-8, pitch=0.72, contrast=0.6, edge=pose.head * 0.008)
+    )
     pose.shadow(
         pts("-0.1,0.8 0.25,0.7 0.26,1 0.06,1.04"), Cut(tone=0.6, angle=-8, pitch=0.72), 0.04, neck
     )
-    hair = Cut(tone=dark, angle=60, contrast=0.8, pitch=0.72, edge=pose.head * 0.008, wander=0.8)
+    hair = Cut(
+        dye=BROWN, tone=dark, angle=60, contrast=0.8, pitch=0.72, edge=pose.head * 0.008, wander=0.8
+    )
     pose.shape(pts("0,-0.06 0.3,-0.02 0.44,0.2 0.46,0.48 0.38,0.7 0.24,0.68 0,0.3"), hair)
     tresses(pose, pts("0.12,0.02 0.34,0.14 0.4,0.4 0.31,0.64"), 0.2, 12)
     face(pose)
@@ -222,7 +239,8 @@ def rosette(pose: Pose, x: float, y: float, size: float, tone: float = 0.15) -> 
                 tuple(c + size * 0.42 * ring * np.array([np.cos(a + d), np.sin(a + d)]))
                 for d in np.linspace(0, 5.4, 6)
             ]
-            pose.shape(ring_points, Cut(tone=tone, angle=float(np.degrees(a)), edge=1.3, pitch=0.8))
+            petal = Cut(tone=tone, angle=float(np.degrees(a)), edge=1.3, pitch=0.8, dye=ROSE)
+            pose.shape(ring_points, petal)
     pose.shape(
         [
             (x + size * 0.16 * np.cos(d), y + size * 0.16 * np.sin(d))
@@ -234,7 +252,8 @@ def rosette(pose: Pose, x: float, y: float, size: float, tone: float = 0.15) -> 
 
 def bow(pose: Pose, x: float, y: float, size: float, tone: float = 0.3) -> None:
     """Draw a ribbon bow with two loops and two ends."""
-    cut = Cut(tone=tone, folds=3, fold_depth=size * pose.head * 0.08, edge=1.6, pitch=0.85)
+    depth = size * pose.head * 0.08
+    cut = Cut(tone=tone, folds=3, fold_depth=depth, edge=1.6, pitch=0.85, dye=ROSE)
     s = size
     pose.shape(
         [
@@ -279,7 +298,9 @@ def bow(pose: Pose, x: float, y: float, size: float, tone: float = 0.3) -> None:
 
 def hat(pose: Pose, form: int, tone: float) -> None:
     """Trim one of four hats: high bonnet, sailor, picture hat, toque."""
-    straw = Cut(tone=tone, angle=4, contrast=0.75, pitch=0.85, bulge=0.4, edge=2.0)
+    straw = Cut(
+        dye=dye(pose.block), tone=tone, angle=4, contrast=0.75, pitch=0.85, bulge=0.4, edge=2.0
+    )
     if form == 0:
         pose.shape(
             pts("-0.34,0.2 -0.26,-0.28 0,-0.5 0.3,-0.34 0.42,0.12 0.2,0.02 -0.1,0.08"), straw

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.resources.scan_engrave import Cut, pts
-from tests.resources.scan_figures import Points, Pose, bow, hat, head_and_hair, rosette
+from tests.resources.scan_figures import Points, Pose, bow, dye, hat, head_and_hair, rosette
 
 SKIRTS: dict[int, tuple[Points, Points]] = {
     1887: (
@@ -29,8 +29,10 @@ SKIRTS: dict[int, tuple[Points, Points]] = {
 }
 """Front and back edge of the skirt from waist to hem, in heads."""
 
-_BODICE: Points = pts("-0.2,1.22 -0.5,1.38 -0.6,1.62 -0.62,2 -0.52,2.4 -0.38,2.74 -0.3,2.98 "
-"0,2.9 0.36,2.7 0.44,2.3 0.56,1.95 0.62,1.6 0.5,1.36 0.3,1.2")  # fmt: skip
+_BODICE: Points = pts(
+    "-0.2,1.22 -0.5,1.38 -0.6,1.62 -0.62,2 -0.52,2.4 -0.38,2.74 -0.3,2.98 "
+    "0,2.9 0.36,2.7 0.44,2.3 0.56,1.95 0.62,1.6 0.5,1.36 0.3,1.2"
+)
 
 
 def hem_of(front: Points, back: Points) -> Points:
@@ -251,7 +253,9 @@ def fan(pose: Pose, x: float, y: float) -> None:
 def lady(pose: Pose, year: int) -> None:
     """Draw a lady dressed in the fashion of 1887, 1896, 1906 or 1911."""
     rng = pose.block.rng
-    tone = float(rng.choice([0.12, 0.3, 0.5, 0.68]))
+    # Colour carries the darkness on a coloured plate, and the lines leave room for it.
+    tones = [0.1, 0.22] if pose.block.coloured else [0.12, 0.3, 0.5, 0.68]
+    tone = float(rng.choice(tones))
     cloth = Cut(
         tone=tone,
         folds=int(rng.integers(4, 8)),
@@ -259,11 +263,12 @@ def lady(pose: Pose, year: int) -> None:
         angle=float(rng.uniform(-6, 6)),
         contrast=0.75,
         stripes=int(rng.choice([0, 0, 0, 11])),
+        dye=dye(pose.block),
     )
     upper = (
         cloth
         if rng.random() < 0.6
-        else replace(cloth, tone=float(rng.choice([0.12, 0.4, 0.65])), stripes=0)
+        else replace(cloth, tone=float(rng.choice(tones)), stripes=0, dye=dye(pose.block))
     )
     sleeve(pose, year, upper, pts("-0.4,1.36 -0.74,1.85 -0.82,2.4 -0.6,2.7 -0.36,2.75"), near=False)
     skirt(pose, year, cloth, int(rng.integers(3)))

@@ -18,6 +18,21 @@ from tests.resources import scan_text as text
 Box = tuple[float, float, float, float]
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A finished block, ready for the press.
+
+    Attributes:
+        ink: (rows, columns) uint8, cropped to the ink.
+        title: form of words for its caption.
+        tint: (rows, columns, 3) uint8, R, G, B washes of colour, or None.
+    """
+
+    ink: np.ndarray
+    title: str
+    tint: np.ndarray | None = None
+
+
 @dataclass
 class Sheet:
     """One printed page before it is scanned.
@@ -25,16 +40,16 @@ class Sheet:
     Attributes:
         width: pixels.
         height: pixels.
-        kind: text, mixed, plate, blank, cover or table.
         ink: (height, width) uint8, 255 where the press left solid ink.
         pictures: first and last ink of each row of each picture, (n, 2) float32 x, y.
+        tint: (height, width, 3) uint8, R, G, B washes of a coloured plate, or None.
     """
 
     width: int
     height: int
-    kind: str = "blank"
     ink: np.ndarray = field(init=False)
     pictures: list[np.ndarray] = field(default_factory=list)
+    tint: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         """Start with white paper."""
@@ -45,25 +60,30 @@ class Sheet:
         """Body type size, pixels."""
         return self.width / 66
 
-    def place(self, picture: np.ndarray, slot: Box, anchor: float = 0.5) -> Box:
+    def place(self, picture: Picture, slot: Box, anchor: float = 0.5) -> Box:
         """Print a picture as large as a slot allows and note where its ink is.
 
         Args:
-            picture: ink, (rows, columns) uint8.
+            picture: what to print.
             slot: x0, y0, x1, y1 it must stay within.
             anchor: 0 to hang it at the slot's top, 1 to stand it on its bottom.
 
         Returns:
             x0, y0, x1, y1 of the printed picture.
         """
-        h, w = picture.shape
+        h, w = picture.ink.shape
         scale = min((slot[2] - slot[0]) / w, (slot[3] - slot[1]) / h)
         size = max(int(w * scale), 1), max(int(h * scale), 1)
-        print_ = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+        print_ = cv2.resize(picture.ink, size, interpolation=cv2.INTER_AREA)
         x = int((slot[0] + slot[2] - size[0]) / 2)
         y = int(slot[1] + (slot[3] - slot[1] - size[1]) * anchor)
         text.stamp(self.ink, print_, x, y)
-        mask = print_ > 90
+        if picture.tint is not None:
+            self.tint = np.full((self.height, self.width, 3), 255, np.uint8)
+            self.tint[y : y + size[1], x : x + size[0]] = cv2.resize(picture.tint, size)
+        # A lone hairline running out of a vignette is not where a reader sees the picture end.
+        near = int(self.em * 0.6)
+        mask = (print_ > 90) & (cv2.blur(print_, (near, near)) > 42)
         rows = np.flatnonzero(mask.any(1))
         ends = mask.argmax(1)[rows], size[0] - 1 - mask[:, ::-1].argmax(1)[rows]
         outline = np.stack([np.concatenate(ends), np.tile(rows, 2)], 1)
@@ -97,6 +117,11 @@ class Style:
     columns: int
     date: str
     ruled: bool
+
+    @property
+    def year(self) -> int:
+        """Year of the date."""
+        return int(self.date.rstrip(".")[-4:])
 
 
 def head(sheet: Sheet, style: Style, folio: str, left_hand: bool) -> Box:

@@ -158,12 +158,10 @@ def lace(block: Block) -> None:
     scallops = int(rng.integers(4, 7))
     wide = w / scallops
     foot = h * 0.72
-    for y in np.arange(h * 0.06, foot, 15):
-        for k, x in enumerate(np.arange(4, w, 13)):
-            sway = 7.5 if k % 2 else 0
-            block.stroke(
-                [(x - 6.5, y + sway), (x, y + 7.5 - sway), (x + 6.5, y + sway)], 1.6, taper=0
-            )
+    for row, y in enumerate(np.arange(h * 0.06, foot, 8)):
+        xs = np.arange(0, w + 9, 8.0)
+        mesh = np.stack([xs, y + 8 * ((np.arange(xs.size) + row) % 2)], 1)
+        block.ribbon(mesh, np.full(xs.size, 1.7))
     for y in (0.02, 0.05):
         block.stroke([(0, h * y), (w / 2, h * y), (w, h * y)], 4, taper=0)
     for n in range(scallops):

@@ -37,8 +37,8 @@ def plate_page(
 ) -> None:
     """Print a full-page picture, framed or open, with a caption."""
     em = sheet.em
-    picture = studio.picture("tall")
-    box = sheet.place(picture.ink, (area[0] + em, area[1], area[2] - em, area[3] - em * 3))
+    picture = studio.picture("tall", style.year)
+    box = sheet.place(picture, (area[0] + em, area[1], area[2] - em, area[3] - em * 3))
     captioned(sheet, box, picture.title, number, rng)
 
 
@@ -60,9 +60,9 @@ def mixed_page(
     )
     holes = []
     for n, (shape, slot) in enumerate(forms[studio.turn("mixed", len(forms))]):
-        picture = studio.picture(shape)
+        picture = studio.picture(shape, style.year)
         a, b, c, d = slot
-        box = sheet.place(picture.ink, (x0 + a * wide, y0 + b * high, x0 + c * wide, y0 + d * high))
+        box = sheet.place(picture, (x0 + a * wide, y0 + b * high, x0 + c * wide, y0 + d * high))
         holes.append(captioned(sheet, box, picture.title, number + n, rng))
     flow(sheet, style, area, holes, rng)
 
@@ -88,7 +88,7 @@ def table_page(
         1,
         "center",
     )
-    top, rows, cols = area[1] + em * 4, int(rng.integers(24, 34)), int(rng.integers(4, 6))
+    top, rows, cols = area[1] + em * 4, int(rng.integers(28, 42)), int(rng.integers(4, 6))
     first = (area[2] - area[0]) * 0.36
     lines = [area[0], *np.linspace(area[0] + first, area[2], cols)]
     step = em * 1.75
@@ -131,8 +131,8 @@ def cover_page(
     )
     text.put_line(sheet.ink, "Ten Cents a Copy.", area[2], y, text.ROMAN, em, 0, "right")
     sheet.rule(area[0], y + em * 0.7, area[2], y + em * 0.7, em * 0.1)
-    picture = studio.picture("tall")
-    box = sheet.place(picture.ink, (area[0], y + em * 2, area[2], area[3] - em * 3))
+    picture = studio.picture("tall", style.year)
+    box = sheet.place(picture, (area[0], y + em * 2, area[2], area[3] - em * 3))
     captioned(sheet, box, picture.title, 1, rng)
 
 

@@ -10,9 +10,8 @@ from tests.resources import scan_scenes as scenes
 from tests.resources import scan_text as text
 from tests.resources.scan_engrave import Block, Cut, curve, pts, smooth_noise
 from tests.resources.scan_figures import Pose, hat, head_and_hair, rosette
-from tests.resources.scan_gowns import SKIRTS, lady
+from tests.resources.scan_gowns import lady
 
-YEARS = tuple(SKIRTS)
 RNG = np.random.Generator
 
 
@@ -30,23 +29,30 @@ def frame(block: Block, double: bool = True) -> None:
         cv2.rectangle(block.ink, (12, 12), (w - 13, h - 13), 255, 2)
 
 
-def single(rng: RNG) -> np.ndarray:
+def single(rng: RNG, year: int) -> np.ndarray:
     """One lady, alone on the paper."""
     b = Block(1060, 1400, rng, 4.6)
     mirror = int(rng.choice([-1, 1]))
-    lady(Pose(b, 530 - 50 * mirror, 170, 152, mirror), int(rng.choice(YEARS)))
+    lady(Pose(b, 530 - 50 * mirror, 170, 152, mirror), year)
     return b.ink
 
 
-def pair(rng: RNG) -> np.ndarray:
+def pair(rng: RNG, year: int) -> np.ndarray:
     """Two ladies face to face, numbered."""
-    b = Block(1340, 1480, rng, 4.7)
-    year = int(rng.choice(YEARS))
-    lady(Pose(b, 430, 190, 150, -1), year)
-    lady(Pose(b, 910, 210, 148, 1), year)
-    number_below(b, "Fig. 1.", 430, 1455)
-    number_below(b, "Fig. 2.", 910, 1455)
+    b = Block(1440, 1480, rng, 4.7)
+    lady(Pose(b, 470, 190, 150, -1), year)
+    lady(Pose(b, 970, 210, 148, 1), year)
+    number_below(b, "Fig. 1.", 470, 1455)
+    number_below(b, "Fig. 2.", 970, 1455)
     return b.ink
+
+
+def coloured(rng: RNG, year: int) -> Block:
+    """Two ladies, washed with colour by hand."""
+    b = Block(1440, 1500, rng, 4.7, coloured=True)
+    lady(Pose(b, 470, 200, 150, -1), year)
+    lady(Pose(b, 970, 220, 148, 1), year)
+    return b
 
 
 def wall(b: Block, floor: float) -> None:
@@ -127,7 +133,7 @@ def curtains(b: Block, x: float, floor: float, w: float) -> None:
     )
 
 
-def parlour(rng: RNG) -> np.ndarray:
+def parlour(rng: RNG, year: int) -> np.ndarray:
     """A framed plate: two ladies in a furnished room."""
     b = Block(1240, 1620, rng, 4.6)
     wall(b, 1130)
@@ -138,14 +144,13 @@ def parlour(rng: RNG) -> np.ndarray:
     houses.vase(b, 1090, 940, 200)
     b.part(curve(pts("950,950 1090,925 1230,950 1226,1330 1090,1350 950,1330"), True), table)
     b.part(curve(pts("940,945 1090,922 1240,945 1090,975"), True), Cut(tone=0.08, angle=10))
-    year = int(rng.choice(YEARS))
     lady(Pose(b, 380, 350, 150, -1), year)
     lady(Pose(b, 830, 390, 149, 1), year)
     frame(b)
     return b.ink
 
 
-def garden(rng: RNG) -> np.ndarray:
+def garden(rng: RNG, year: int) -> np.ndarray:
     """A vignette or framed plate: a lady before a villa among trees."""
     b = Block(1240, 1600, rng, 4.8)
     scenes.sky(b, 900, dark=0.34)
@@ -161,7 +166,6 @@ def garden(rng: RNG) -> np.ndarray:
         scenes.tree(b, 1040, 1220, 860)
         scenes.fir(b, 180, 1180, 330)
     scenes.grass(b, 0, 1240, 1150, 1590, 240)
-    year = int(rng.choice(YEARS))
     lady(Pose(b, 560, 400, 142, int(rng.choice([-1, 1]))), year)
     if rng.random() < 0.5:
         frame(b, double=False)
@@ -192,14 +196,14 @@ def bust_at(b: Block, x: float, y: float, head: float, mirror: int, form: int) -
     hat(pose, form, float(rng.choice([0.2, 0.4, 0.6])))
 
 
-def bust(rng: RNG) -> np.ndarray:
+def bust(rng: RNG, year: int) -> np.ndarray:
     """One head in a new hat."""
     b = Block(900, 1000, rng, 4.6)
     bust_at(b, 440, 340, 270, int(rng.choice([-1, 1])), int(rng.integers(4)))
     return b.ink
 
 
-def millinery(rng: RNG) -> np.ndarray:
+def millinery(rng: RNG, year: int) -> np.ndarray:
     """A plate of five hats, numbered."""
     b = Block(1240, 1560, rng, 4.6)
     places = ((330, 210), (910, 230), (620, 720), (310, 1130), (930, 1120))
@@ -210,7 +214,7 @@ def millinery(rng: RNG) -> np.ndarray:
     return b.ink
 
 
-def hats_in_a_row(rng: RNG) -> np.ndarray:
+def hats_in_a_row(rng: RNG, year: int) -> np.ndarray:
     """Three heads side by side."""
     b = Block(1300, 640, rng, 4.6)
     for n, x in enumerate((230, 650, 1070)):

@@ -109,8 +109,8 @@ def tree(block: Block, x: float, base: float, height: float, tone: float = 0.4) 
             bark,
         )
     spots = []
-    for _ in range(17):
-        t, d = rng.uniform(0, 2 * np.pi), np.sqrt(rng.random())
+    for _ in range(22):
+        t, d = rng.uniform(0, 2 * np.pi), rng.random() ** 0.7
         spots.append(
             (
                 x + lean + d * np.cos(t) * height * 0.3,
@@ -122,7 +122,7 @@ def tree(block: Block, x: float, base: float, height: float, tone: float = 0.4) 
             block,
             px,
             py,
-            height * rng.uniform(0.1, 0.15),
+            height * rng.uniform(0.11, 0.16),
             tone + 0.25 * (py - base + height) / height - 0.1,
         )
 

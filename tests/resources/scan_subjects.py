@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -13,8 +12,9 @@ from tests.resources import scan_plates as plates
 from tests.resources import scan_scenes as scenes
 from tests.resources.scan_engrave import Block, pts, smooth_noise
 from tests.resources.scan_figures import Pose, plume
-from tests.resources.scan_gowns import fan, lady
+from tests.resources.scan_gowns import SKIRTS, fan, lady
 from tests.resources.scan_houses import house
+from tests.resources.scan_layout import Picture
 
 RNG = np.random.Generator
 
@@ -41,23 +41,23 @@ def process_block(b: Block, ground: np.ndarray, oval: bool) -> np.ndarray:
     return ink
 
 
-def photograph(rng: RNG) -> np.ndarray:
+def photograph(rng: RNG, year: int) -> np.ndarray:
     """A process block after a photograph: a lady before a painted cloth."""
     b = Block(900, 1240, rng, 4.0, photo=True)
-    lady(Pose(b, 450, 190, 124, int(rng.choice([-1, 1]))), int(rng.choice((1906, 1911))))
+    lady(Pose(b, 450, 190, 124, int(rng.choice([-1, 1]))), year)
     cloth = backdrop(b, 0.5)
     cloth[int(b.height * 0.83) :] += 0.14
     return process_block(b, cloth, bool(rng.integers(2)))
 
 
-def portrait(rng: RNG) -> np.ndarray:
+def portrait(rng: RNG, year: int) -> np.ndarray:
     """A process block after a photograph: head and shoulders."""
     b = Block(900, 1080, rng, 4.0, photo=True)
     plates.bust_at(b, 450, 380, 290, int(rng.choice([-1, 1])), int(rng.integers(4)))
     return process_block(b, backdrop(b, 0.45), oval=True)
 
 
-def view(rng: RNG) -> np.ndarray:
+def view(rng: RNG, year: int) -> np.ndarray:
     """A process block after a photograph: a country house."""
     b = Block(1300, 860, rng, 4.0, photo=True)
     scenes.hills(b, 520, 160, 0.3)
@@ -71,7 +71,7 @@ def view(rng: RNG) -> np.ndarray:
     return process_block(b, air, oval=False)
 
 
-def country(rng: RNG) -> np.ndarray:
+def country(rng: RNG, year: int) -> np.ndarray:
     """A villa among trees, fraying into the page."""
     b = Block(1300, 900, rng, 4.8)
     scenes.sky(b, 560)
@@ -86,7 +86,7 @@ def country(rng: RNG) -> np.ndarray:
     return b.ink
 
 
-def lake(rng: RNG) -> np.ndarray:
+def lake(rng: RNG, year: int) -> np.ndarray:
     """A framed view over water."""
     b = Block(1300, 900, rng, 4.8)
     scenes.sky(b, 450)
@@ -101,64 +101,52 @@ def lake(rng: RNG) -> np.ndarray:
     return b.ink
 
 
-def border(rng: RNG) -> np.ndarray:
+def border(rng: RNG, year: int) -> np.ndarray:
     """A lace border."""
     b = Block(1300, 560, rng, 4.4)
     objects.lace(b)
     return b.ink
 
 
-def easy_chair(rng: RNG) -> np.ndarray:
+def easy_chair(rng: RNG, year: int) -> np.ndarray:
     """An easy-chair."""
     b = Block(800, 900, rng, 4.6)
     objects.armchair(b)
     return b.ink
 
 
-def sideboard(rng: RNG) -> np.ndarray:
+def sideboard(rng: RNG, year: int) -> np.ndarray:
     """A carved cabinet."""
     b = Block(820, 1150, rng, 4.6)
     objects.cabinet(b)
     return b.ink
 
 
-def wheel_square(rng: RNG) -> np.ndarray:
+def wheel_square(rng: RNG, year: int) -> np.ndarray:
     """A square of crochet."""
     b = Block(900, 900, rng, 4.4)
     objects.crochet(b)
     return b.ink
 
 
-def small_wares(rng: RNG) -> np.ndarray:
+def small_wares(rng: RNG, year: int) -> np.ndarray:
     """Boots, a glove, a fan and a feather."""
     b = Block(900, 860, rng, 4.6)
     objects.shoe(b, 250, 40, 280)
     objects.shoe(b, 330, 440, 250)
     objects.glove(b, 690, 130, 220)
     fan(Pose(b, 640, 800, 260, -1), 0.0, 0.0)
-    plume(Pose(b, 80, 780, 200), pts("0,0.3 0.7,0.1 1.3,0.25 1.9,0"), 0.34)
+    plume(Pose(b, 80, 745, 200), pts("0,0.3 0.7,0.1 1.3,0.25 1.9,0"), 0.34)
     return b.ink
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A finished block.
-
-    Attributes:
-        ink: (rows, columns) uint8, cropped to the ink.
-        title: form of words for its caption.
-    """
-
-    ink: np.ndarray
-    title: str
-
-
-Subject = tuple[Callable[[RNG], np.ndarray], str]
+Subject = tuple[Callable[[RNG, int], np.ndarray | Block], str]
 DRESS = "{dress} of {colour} {stuff}"
 SUBJECTS: dict[str, tuple[Subject, ...]] = {
     "tall": (
-        (plates.pair, "Figs. 1 and 2.—{Adj} {dress} and {dress}"),
+        (plates.coloured, "{Adj} {dress} and {dress}"),
         (plates.parlour, "Reception toilettes of {stuff}"),
+        (plates.pair, "Figs. 1 and 2.—{Adj} {dress} and {dress}"),
         (plates.garden, DRESS + " for the country"),
         (plates.millinery, "{adj} bonnets and hats"),
         (photograph, "{dress} from a photograph"),
@@ -189,6 +177,16 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
 """Subjects, with the form of their captions, for each shape of space on a page."""
 
 
+def finish(drawn: np.ndarray | Block, title: str) -> Picture:
+    """Crop a picture to its ink, and lay its colours a little out of register."""
+    ink, tint = (drawn.ink, drawn.tint) if isinstance(drawn, Block) else (drawn, None)
+    rows, columns = np.flatnonzero((ink > 100).any(1)), np.flatnonzero((ink > 100).any(0))
+    crop = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    if tint is not None:
+        tint = np.roll(cv2.GaussianBlur(tint, (0, 0), 1.5), (3, -3), (0, 1))[crop]
+    return Picture(ink[crop], title, tint)
+
+
 class Studio:
     """Draws each picture when it is first asked for and keeps it.
 
@@ -209,22 +207,21 @@ class Studio:
         self._asked[name] = turn + 1
         return turn
 
-    def picture(self, shape: str) -> Picture:
+    def picture(self, shape: str, year: int) -> Picture:
         """Give the next picture of a shape.
 
         Subjects take turns, and none comes back before all its variants have been shown.
 
         Args:
             shape: tall, square, wide or narrow.
+            year: of the fashions, if it has still to be drawn.
         """
         subjects = SUBJECTS[shape]
         turn = self.turn(shape, len(subjects) * self._variants)
         key = shape, turn
         if key not in self._drawn:
             rng = np.random.default_rng([self._seed, sorted(SUBJECTS).index(shape), turn])
+            fashion = min(SKIRTS, key=lambda known: abs(known - year))
             draw, title = subjects[turn % len(subjects)]
-            ink = draw(rng)
-            ys, xs = np.nonzero(ink > 100)
-            cropped = ink[ys.min() : ys.max() + 1, xs.min() : xs.max() + 1]
-            self._drawn[key] = Picture(cropped, title)
+            self._drawn[key] = finish(draw(rng, fashion), title)
         return self._drawn[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import cv2
@@ -47,6 +48,27 @@ class Scan:
     boxes: list[Box]
 
 
+@functools.lru_cache(maxsize=4)
+def textures(width: int, height: int, fine: float) -> tuple[np.ndarray, np.ndarray]:
+    """Make grain and wear larger than a page, for pages to take pieces of at chance places.
+
+    Args:
+        width: of the page, pixels.
+        height: of the page, pixels.
+        fine: size of the wear, 1 at 200 dpi.
+
+    Returns:
+        Two arrays, (height + 256, width + 256) uint8: what grain takes from the light, and what
+        wear takes from the ink.
+    """
+    rng = np.random.default_rng([width, height])
+    shape = height + 256, width + 256
+    grain = cv2.GaussianBlur(rng.standard_normal(shape, np.float32), (0, 0), 0.7)
+    wear = smooth_noise(shape, 3 * fine, rng) * 26 + smooth_noise(shape, 90, rng) * 16
+    worn = np.clip((wear + 24) * min(fine**2, 1), 0, 255).astype(np.uint8)
+    return cv2.convertScaleAbs(grain, alpha=8), worn
+
+
 class Scanner:
     """Scans the sheets of one volume.
 
@@ -67,12 +89,7 @@ class Scanner:
         self._fine = dpi / 200
         self.look, (self.width, self.height) = look, size
         self._papers = [self._paper(rng) for _ in range(2)]
-        shape = self.height + 256, self.width + 256
-        grain = rng.standard_normal(shape).astype(np.float32)
-        grain = cv2.GaussianBlur(grain, (0, 0), 0.7)
-        self._grain = cv2.convertScaleAbs(grain, alpha=8)
-        wear = smooth_noise(shape, 3 * self._fine, rng) * 26 + smooth_noise(shape, 90, rng) * 16
-        self._wear = np.clip((wear + 24) * min(self._fine**2, 1), 0, 255).astype(np.uint8)
+        self._grain, self._wear = textures(self.width, self.height, self._fine)
 
     def _paper(self, rng: np.random.Generator) -> np.ndarray:
         """Make a sheet of old paper, (height, width, 3) or grey (height, width) uint8."""
@@ -89,7 +106,7 @@ class Scanner:
             brown += rng.uniform(0.05, 0.2) * spot
         toned = shade[..., None] - brown[..., None] * np.float32([0.3, 0.7, 1.5])
         toned = np.clip(toned * np.float32(self.look.paper), 0, 255)
-        full = cv2.resize(toned, (w, h), interpolation=cv2.INTER_LINEAR).astype(np.uint8)
+        full = cv2.resize(toned.astype(np.uint8), (w, h), interpolation=cv2.INTER_LINEAR)
         return cv2.cvtColor(full, cv2.COLOR_RGB2GRAY) if self.look.grey else full
 
     def _crop(self, texture: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -117,13 +134,17 @@ class Scanner:
         paper = self._papers[int(rng.integers(len(self._papers)))]
         paper = cv2.flip(paper, int(rng.integers(-1, 2)))
         paper = self._through(paper, back, rng)
+        if sheet.tint is not None and not self.look.grey:
+            size = self.width, self.height
+            washes = cv2.warpAffine(sheet.tint, matrix, size, borderValue=(255, 255, 255))
+            paper = cv2.multiply(paper, washes, scale=1 / 255)
         grain = self._crop(self._grain, rng)
         paper = self._tint(paper, self._shadow(rng), grain)
         image = self._tint(paper, clear, None)
         if self.look.bilevel:
             grey = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
             image = self._threshold(grey, rng)
-        boxes = [self._box(ink, matrix) for ink in sheet.pictures]
+        boxes = [self._box(points, matrix) for points in sheet.pictures]
         return Scan(image, paper, boxes)
 
     def _through(
@@ -135,9 +156,8 @@ class Scanner:
         small = cv2.resize(cv2.flip(back, 1), None, fx=0.25, fy=0.25, interpolation=cv2.INTER_AREA)
         small = cv2.GaussianBlur(small, (0, 0), 0.8)
         soft = cv2.resize(small, (self.width, self.height), interpolation=cv2.INTER_LINEAR)
-        return self._tint(
-            paper, 255 - cv2.convertScaleAbs(soft, alpha=rng.uniform(0.03, 0.09)), None
-        )
+        shade = cv2.convertScaleAbs(soft, alpha=rng.uniform(0.03, 0.09))
+        return self._tint(paper, 255 - shade, None)
 
     def _shadow(self, rng: np.random.Generator) -> np.ndarray:
         """Make the light over the page: gutter shadow, and the scanner's bed beside some pages."""

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from models import errors
 from models.errors import InputFault
+from models.records import RelativeBox
 from tasks import mupdf
 from tasks.read import Raster, Reader, open_pdf
 from tests.resources.fault_files import PASSWORD
-from tests.resources.fault_pdf import coded, image, shown
+from tests.resources.fault_pdf import HIGH, WIDE, coded, color_mark, gray_mark, image, shown
 from tests.resources.make_faults import make
 
 COLOR = ((20, 20, 20), (220, 40, 40), (250, 250, 250), (40, 200, 40))
@@ -60,8 +61,9 @@ def show(reader: Reader, index: int = 0, gray: bool = False) -> Raster:
         *((name, COLOR) for name in (
             "plain", "owner_only", "cropbox", "cropbox_outside", "userunit", "negative_mediabox",
             "zero_mediabox", "huge_page", "tiny_page", "rotate_0", "rotate_90", "rotate_180",
-            "rotate_270", "rotate_-90", "rotate_450", "layer_off", "annotated", "indexed", "jpx",
-            "jpx_alpha", "inline", "form", "mirrored", "upside_down", "strips", "tiles",
+            "rotate_270", "rotate_-90", "rotate_450", "rotate_45", "layer_off",
+            "annotated", "indexed", "jpx", "jpx_alpha", "garbage_in_contents", "inline",
+            "form", "mirrored", "upside_down", "strips", "tiles",
         )),
         ("layers", COLOR),
         ("color_key", (*COLOR[:2], (255, 255, 255), COLOR[3])),
@@ -168,6 +170,13 @@ def test_a_picture_with_a_little_damage_is_kept_and_says_so(faults: dict[str, Pa
     assert raster.transforms[0].startswith("picture damaged: about 2% missing")
 
 
+def test_an_even_part_of_a_page_is_not_taken_for_a_lost_one(faults: dict[str, Path]) -> None:
+    reader = open_pdf(faults["garbage_in_contents"])
+    raster = reader.render(0, 72, gray=False, box=(0.6, 0.1, 0.9, 0.4), max_pixels=BUDGET)
+    assert raster.pixels.max(axis=(0, 1)).tolist() == pytest.approx(COLOR[1], abs=3)
+    assert raster.transforms[0].startswith("damaged content: ")
+
+
 @pytest.mark.parametrize("name", ["without_contents", "text_only"])
 def test_pages_without_pictures_are_no_damage(faults: dict[str, Path], name: str) -> None:
     reader = open_pdf(faults[name])
@@ -195,6 +204,7 @@ def test_passwords_are_tried_in_turn(faults: dict[str, Path]) -> None:
         ("rotate_90", (160, 240), 90, 72),
         ("rotate_-90", (160, 240), 270, 72),
         ("rotate_450", (160, 240), 90, 72),
+        ("rotate_45", (160, 240), 90, 72),
         ("negative_mediabox", (160, 240), 0, 72),
         ("zero_mediabox", (612, 792), 0, 21.8),
         ("tiny_page", (16, 24), 0, 720),
@@ -245,6 +255,23 @@ def test_a_scan_at_its_own_resolution_is_copied_pixel_by_pixel(faults: dict[str,
     assert np.unique(pixels.reshape(-1, 3), axis=0).tolist() == sorted(map(list, COLOR))
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_quick_look_at_jpeg_2000_is_the_same_picture(tmp_path: Path, channels: int) -> None:
+    """It goes another way than the full picture, which the part still takes."""
+    mark = color_mark() if channels == 3 else gray_mark()
+    large = np.repeat(np.repeat(mark, 4, axis=0), 4, axis=1)
+    path = tmp_path / "large.pdf"
+    picture = image(coded(large, "JPEG2000"), "JPXDecode", "", (4 * WIDE, 4 * HIGH))
+    path.write_bytes(shown(picture))
+    reader = open_pdf(path)
+    assert reader.page(0).native_dpi == 288
+    for gray in (True, False):
+        quick = show(reader, gray=gray).pixels
+        slow = reader.render(0, 72, gray=gray, box=(0, 0, 1, 0.999), max_pixels=BUDGET).pixels
+        assert quick.shape == slow.shape
+        assert np.abs(quick.astype(int) - slow).mean() < 1
+
+
 def test_the_budget_lowers_the_resolution_and_says_so(faults: dict[str, Path]) -> None:
     reader = open_pdf(faults["plain"])
     raster = reader.render(0, 600, gray=True, max_pixels=200_000)
@@ -267,17 +294,53 @@ def test_an_endless_page_has_some_size(faults: dict[str, Path]) -> None:
     assert 0 < facts.width < 20_000
 
 
-def test_text_layer(faults: dict[str, Path]) -> None:
-    reader = open_pdf(faults["hidden_text"])
+@pytest.mark.parametrize(
+    ("degrees", "lower"),
+    [
+        (0, (0, 0.5, 1, 1)),
+        (90, (0, 0, 0.5, 1)),
+        (180, (0, 0, 1, 0.5)),
+        (270, (0.5, 0, 1, 1)),
+    ],
+)
+def test_text_is_where_it_is_displayed(
+    faults: dict[str, Path], tmp_path: Path, degrees: int, lower: RelativeBox
+) -> None:
+    path = tmp_path / "turned.pdf"
+    turned = f"/Rotate {degrees} /Contents".encode()
+    path.write_bytes(faults["hidden_text"].read_bytes().replace(b"/Contents", turned))
+    reader = open_pdf(path)
     assert reader.text(0).split() == ["Upper", "Lower"]
-    assert reader.text(0, (0, 0.5, 1, 1)).split() == ["Lower"]
+    assert reader.text(0, lower).split() == ["Lower"]
     assert open_pdf(faults["plain"]).text(0).strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+        (b"II*\0", "a TIFF image"),
+        (b"\0\0\0\x0cjP  \r\n", "a JPEG 2000 image"),
+        (b"AT&TFORM", "a DjVu document"),
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"\x1f\x8b", "a gzip archive"),
+        (b"\xef\xbb\xbf \n<HTML>", "an HTML page"),
+        (b'<?xml version="1.0"?>', "an XML document"),
+        (b'{"error": "rate limit"}', "a JSON answer"),
+        (b"version https://git-lfs.github.com/spec/v1", "a Git LFS pointer"),
+    ],
+)
+def test_names_what_it_is_instead(tmp_path: Path, start: bytes, words: str) -> None:
+    path = tmp_path / "other.pdf"
+    path.write_bytes(start + bytes(100))
+    with pytest.raises(errors.NotAPdf, match=words):
+        open_pdf(path)
 
 
 def test_missing_and_forbidden_files(tmp_path: Path) -> None:
     with pytest.raises(errors.UnreadableFile, match="No such file"):
         open_pdf(tmp_path / "gone.pdf")
-    with pytest.raises(errors.UnreadableFile, match="directory"):
+    with pytest.raises(errors.UnreadableFile, match="not a regular file"):
         open_pdf(tmp_path)
     locked = tmp_path / "locked.pdf"
     locked.write_bytes(b"%PDF-1.4")
@@ -328,7 +391,7 @@ reader.page(0)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20),) * 2)
 try:
-    reader.render(0, 72, gray=False, max_pixels=10**9)
+    reader.render(0, 72, gray=False, box=(0, 0, 1, 0.5), max_pixels=10**9)
 except OutOfMemory as error:
     sys.exit(f"OutOfMemory: {error}")
 """

@@ -21,8 +21,7 @@ def make_example(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """An image (1, H, W) and its target maps (4, H/4, W/4), where H and W are the canvas's.
 
-    Args:
-        ghost: Another page, which may show through from the back.
+    ``ghost`` is another page, which may show through from the back.
     """
     gray = scene.gray
     if rng.random() < 0.25:
@@ -99,7 +98,8 @@ def _binarise(gray: Gray, rng: Generator) -> Gray:
     window = int(rng.integers(8, 40)) * 2 + 1
     offset = float(rng.uniform(6, 25))
     mode = cv2.ADAPTIVE_THRESH_MEAN_C
-    return cv2.adaptiveThreshold(gray, 255, mode, cv2.THRESH_BINARY, window, offset).astype(np.uint8)
+    binary = cv2.adaptiveThreshold(gray, 255, mode, cv2.THRESH_BINARY, window, offset)
+    return binary.astype(np.uint8)
 
 
 def _develop(page: NDArray[np.float32], rng: Generator) -> NDArray[np.float32]:
@@ -116,7 +116,8 @@ def _develop(page: NDArray[np.float32], rng: Generator) -> NDArray[np.float32]:
         ink, tone = rng.uniform(0, 120), rng.uniform(140, 255)
         page = (ink + page / 255.0 * (tone - ink)).astype(np.float32)
     if rng.random() < 0.3:
-        ramp = np.linspace(rng.uniform(0.5, 1.0), rng.uniform(0.8, 1.0), width) ** rng.uniform(0.5, 3)
+        ramp = np.linspace(rng.uniform(0.5, 1.0), rng.uniform(0.8, 1.0), width)
+        ramp = ramp ** rng.uniform(0.5, 3)
         page *= ramp[None, :] if rng.random() < 0.6 else np.resize(ramp, height)[:, None]
     if rng.random() < 0.2:
         _dark_edges(page, rng)

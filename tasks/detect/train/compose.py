@@ -111,11 +111,11 @@ def _with_ornaments(base: Scene, bank: Bank, rng: Generator) -> Scene:
             patch = _vary(bank.ornaments[int(rng.integers(len(bank.ornaments)))], rng)
             scene = _paste(scene, patch, rng, "ornaments", patch.shape[1] / base.gray.shape[1])
         elif kind < 0.6:
-            size = (int(rng.integers(60, 260)), int(rng.integers(120, 480)))
-            scene = _paste(scene, synth.flourish(rng, *size), rng, "ornaments", rng.uniform(0.2, 0.8))
+            patch = synth.flourish(rng, int(rng.integers(60, 260)), int(rng.integers(120, 480)))
+            scene = _paste(scene, patch, rng, "ornaments", rng.uniform(0.2, 0.8))
         elif kind < 0.75:
-            size = (int(rng.integers(16, 90)), int(rng.integers(200, 600)))
-            scene = _paste(scene, synth.fleurons(rng, *size), rng, "ornaments", rng.uniform(0.4, 0.9))
+            patch = synth.fleurons(rng, int(rng.integers(16, 90)), int(rng.integers(200, 600)))
+            scene = _paste(scene, patch, rng, "ornaments", rng.uniform(0.4, 0.9))
         else:
             patch = synth.initial(rng, int(rng.integers(40, 220)))
             scene = _paste(scene, patch, rng, "ornaments", patch.shape[1] / base.gray.shape[1])
@@ -137,7 +137,7 @@ def _with_display(base: Scene, rng: Generator) -> Scene:
 
 def _plate(base: Scene, bank: Bank, rng: Generator) -> Scene:
     """A picture that takes most of an empty page, perhaps with a line of text beneath it."""
-    height, width = base.gray.shape
+    height = base.gray.shape[0]
     tone = int(np.percentile(base.gray, 90))
     page = np.full_like(base.gray, tone)
     noise = rng.normal(0, rng.uniform(0, 4), page.shape)
@@ -145,7 +145,8 @@ def _plate(base: Scene, bank: Bank, rng: Generator) -> Scene:
     text = np.zeros_like(base.text)
     if rng.random() < 0.6:
         low = int(height * 0.93)
-        page[low:], text[low:] = base.gray[low - 100 : height - 100], base.text[low - 100 : height - 100]
+        page[low:] = base.gray[low - 100 : height - 100]
+        text[low:] = base.text[low - 100 : height - 100]
     scene = replace(base, gray=page, text=text)
     patch = _vary(bank.pictures[int(rng.integers(len(bank.pictures)))], rng)
     return _paste(scene, patch, rng, "pictures", rng.uniform(0.6, 0.98), tallest=0.9)
@@ -161,10 +162,8 @@ def _paste(
 ) -> Scene:
     """Put a patch on a page where no other thing is, the text beneath it taken away.
 
-    Args:
-        field: Which boxes of the scene it joins; None for what is still text.
-        width_share: The patch's width as a share of the page's.
-        tallest: Its greatest height as a share of the page's.
+    ``field`` says which boxes of the scene it joins, None for what is still text; its width and
+    greatest height are shares of the page's.
     """
     height, width = scene.gray.shape
     scale = min(width_share * width / patch.shape[1], tallest * height / patch.shape[0])

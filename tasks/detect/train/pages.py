@@ -85,9 +85,9 @@ def _find_text(gray: Gray, others: Sequence[RelativeBox]) -> Mask:
     small[0] = False
     text = np.where(small[pieces.labels], 255, 0).astype(np.uint8)
     size = max(3, round(1.5 * pieces.letter))
-    text = cv2.morphologyEx(text, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
-    text = cv2.morphologyEx(text, cv2.MORPH_OPEN, np.ones((3, size), np.uint8))
+    blocks = cv2.morphologyEx(text, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
+    blocks = cv2.morphologyEx(blocks, cv2.MORPH_OPEN, np.ones((3, size), np.uint8))
     height, width = gray.shape
     for x0, y0, x1, y1 in others:
-        text[int(y0 * height) : int(y1 * height), int(x0 * width) : int(x1 * width)] = 0
-    return text.astype(np.uint8, copy=False)
+        blocks[int(y0 * height) : int(y1 * height), int(x0 * width) : int(x1 * width)] = 0
+    return blocks.astype(np.uint8, copy=False)

@@ -88,7 +88,8 @@ def staves(rng: Generator, height: int, width: int) -> Gray:
                 end = (round(x + 3 * gap), note[1] + stem)
                 cv2.line(patch, (note[0] + axes[0], note[1] + stem), end, 0, max(2, round(gap / 2)))
             if rng.random() < 0.12:
-                cv2.line(patch, (round(x + gap), round(y)), (round(x + gap), round(y + 4 * gap)), 0, 1)
+                bar = round(x + gap)
+                cv2.line(patch, (bar, round(y)), (bar, round(y + 4 * gap)), 0, 1)
             x += gap * rng.uniform(2.0, 4.5)
         y += gap * rng.uniform(8, 13)
     return patch

@@ -1,0 +1,92 @@
+"""Train the ``layout`` network again, on any folder in the corpus format.
+
+    python -m tasks.detect.train --corpus DIR --output layout.onnx [--folds 5]
+
+Writes the weights, a card of what they were trained on beside them (``.json``), and, with folds,
+what networks that never saw a page's work found on it (``.folds.json``), from which the selection
+benchmark takes honest figures. Needs torch (the ``train`` extra).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from models.records import Detection
+from tasks.detect.corpus import LabelledPage, render_fit
+from tasks.detect.layout import LONG_SIDE, LayoutDetector, write_predictions
+from tasks.detect.page import Gray
+from tasks.detect.train.compose import make_bank
+from tasks.detect.train.export import export
+from tasks.detect.train.fit import BATCH, fit
+from tasks.detect.train.folds import assign_folds
+from tasks.detect.train.pages import Scene, load, load_pictures
+
+
+def main() -> None:
+    """Cross-validate if asked to, then train on everything and write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--corpus", type=Path, required=True, help="folder in the corpus format")
+    parser.add_argument("--output", type=Path, required=True, help="weights to write (.onnx)")
+    parser.add_argument("--annotations", type=Path, help="table that adds to labels.csv")
+    parser.add_argument("--folds", type=int, default=0, help="cross-validate by work; 0: do not")
+    parser.add_argument("--steps", type=int, default=1500, help=f"batches of {BATCH} images")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    started = time.monotonic()
+    pages, scenes = load(arguments.corpus, arguments.annotations)
+    pictures = [patch for _, patch in load_pictures(arguments.corpus)]
+    print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    if arguments.folds > 1:
+        found: dict[str, Detection] = {}
+        folds = assign_folds(pages, arguments.folds)
+        for fold in range(arguments.folds):
+            seen = [scene for scene in scenes if folds[scene.work] != fold]
+            held = [page for page in pages if folds[page.work] == fold]
+            weights = arguments.output.with_suffix(f".fold{fold}.onnx")
+            _train(seen, pictures, weights, arguments.steps, arguments.seed + 1 + fold)
+            found |= predict(weights, held)
+            weights.unlink()
+        write_predictions(arguments.output.with_suffix(".folds.json"), found)
+    _train(scenes, pictures, arguments.output, arguments.steps, arguments.seed)
+    card = {
+        "sha256": hashlib.sha256(arguments.output.read_bytes()).hexdigest(),
+        "steps": arguments.steps,
+        "batch": BATCH,
+        "seed": arguments.seed,
+        "torch": torch.__version__,
+        "pages": len(pages),
+        "works": sorted({page.work for page in pages}),
+    }
+    target = arguments.output.with_suffix(".json")
+    target.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    print(f"{arguments.output} after {time.monotonic() - started:.0f} s", flush=True)
+
+
+def predict(weights: Path, pages: Sequence[LabelledPage]) -> dict[str, Detection]:
+    """What a network finds on pages, by path and page index."""
+    detector = LayoutDetector(weights)
+    return {
+        f"{page.path}#{page.index}": detector(render_fit(page.file, page.index, LONG_SIDE))
+        for page in pages
+    }
+
+
+def _train(
+    scenes: Sequence[Scene], pictures: Sequence[Gray], output: Path, steps: int, seed: int
+) -> None:
+    bank = make_bank(scenes, pictures)
+    export(fit(bank, steps, seed, lambda line: print(f"{output.name} {line}", flush=True)), output)
+
+
+if __name__ == "__main__":
+    main()

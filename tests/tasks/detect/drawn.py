@@ -1,0 +1,71 @@
+"""Pages drawn for the tests: lines of small strokes for text, and pictures of several makes."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.random import Generator, default_rng
+from numpy.typing import NDArray
+
+Gray = NDArray[np.uint8]
+SHAPE = (1100, 800)
+"""Height and width of the drawn pages."""
+
+
+def text_page(seed: int = 0, tone: int = 255) -> Gray:
+    """A page of running text: lines of words, each letter a few strokes."""
+    page = np.full(SHAPE, tone, np.uint8)
+    rng = default_rng(seed)
+    for y in range(90, SHAPE[0] - 90, 20):
+        x = 90
+        while x < SHAPE[1] - 110:
+            x = _word(page, x, y, rng)
+    return page
+
+
+def with_engraving(page: Gray, box: tuple[int, int, int, int], seed: int = 0) -> Gray:
+    """A copy with hatched shapes in a frame in place of the text; box in pixels."""
+    page = page.copy()
+    x0, y0, x1, y1 = box
+    rng = default_rng(seed)
+    page[y0 - 12 : y1 + 12, x0 - 12 : x1 + 12] = page.max()
+    picture = page[y0:y1, x0:x1]
+    height, width = picture.shape
+    for start in range(-height, width, 5):
+        cv2.line(picture, (start, 0), (start + height, height), 60, 1)
+    for _ in range(14):
+        center = (int(rng.integers(0, width)), int(rng.integers(0, height)))
+        axes = (int(rng.integers(10, width // 4)), int(rng.integers(10, height // 4)))
+        cv2.ellipse(picture, center, axes, float(rng.integers(0, 180)), 0, 360, 20, 2)
+        cv2.ellipse(picture, center, (axes[0] // 2, axes[1] // 2), 0, 0, 360, 40, -1)
+    cv2.rectangle(picture, (0, 0), (width - 1, height - 1), 0, 3)
+    return page
+
+
+def with_dark_border(page: Gray, depth: int = 40) -> Gray:
+    """A copy with a black scanner lid around it."""
+    page = page.copy()
+    page[:depth] = page[-depth:] = page[:, :depth] = page[:, -depth:] = 8
+    return page
+
+
+def halftone(period: float, shape: tuple[int, int] = (512, 512)) -> Gray:
+    """A soft ramp printed through a 45 degree screen of that period in pixels."""
+    y, x = np.mgrid[: shape[0], : shape[1]].astype(np.float64)
+    u, v = (x + y) / np.sqrt(2), (x - y) / np.sqrt(2)
+    turn = 2 * np.pi / period
+    screen = 0.5 + 0.25 * (np.cos(turn * u) + np.cos(turn * v))
+    tone = 0.25 + 0.5 * x / shape[1]
+    dots = np.where(tone > screen, 255, 0).astype(np.uint8)
+    return cv2.GaussianBlur(dots, (0, 0), 0.8).astype(np.uint8)
+
+
+def _word(page: Gray, x: int, y: int, rng: Generator) -> int:
+    for _ in range(int(rng.integers(2, 9))):
+        height = 10 if rng.random() < 0.7 else 14
+        cv2.line(page, (x, y), (x, y - height), 0, 2)
+        cv2.line(page, (x + 4, y), (x + 4, y - 9), 0, 2)
+        if rng.random() < 0.6:
+            cv2.line(page, (x, y - 9), (x + 4, y - 9), 0, 1)
+        x += 9
+    return x + 8

@@ -1,0 +1,83 @@
+"""The parts the methods are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from models.records import Region, RegionKind
+from tasks.detect.boxes import merge_close, overlap, reading_order
+from tasks.detect.halftone import find_screen
+from tasks.detect.kinds import ruled_kind
+from tasks.detect.page import find_border, fit, flatten, read_ink, to_gray8
+from tests.tasks.detect.drawn import halftone, text_page, with_dark_border, with_engraving
+
+
+def test_overlap_is_one_for_the_same_box_and_none_apart() -> None:
+    assert overlap((0.1, 0.1, 0.5, 0.5), (0.1, 0.1, 0.5, 0.5)) == pytest.approx(1.0)
+    assert overlap((0.0, 0.0, 0.2, 0.2), (0.3, 0.0, 0.5, 0.2)) == 0
+    assert overlap((0.0, 0.0, 0.2, 0.1), (0.1, 0.0, 0.3, 0.1)) == pytest.approx(1 / 3)
+
+
+def test_boxes_chained_by_small_gaps_become_one() -> None:
+    merged = merge_close([(0, 0, 10, 10), (30, 0, 40, 10), (12, 0, 28, 10), (80, 80, 90, 90)], 3)
+    assert sorted(merged) == [(0, 0, 40, 10), (80, 80, 90, 90)]
+
+
+def test_reading_order_goes_by_rows_and_from_left_to_right() -> None:
+    boxes = [(0.6, 0.12, 0.9, 0.3), (0.1, 0.5, 0.9, 0.8), (0.1, 0.1, 0.4, 0.31)]
+    ordered = reading_order([Region(box=box) for box in boxes])
+    assert [region.box for region in ordered] == [boxes[2], boxes[0], boxes[1]]
+
+
+def test_sixteen_bits_become_eight() -> None:
+    page = to_gray8(np.array([[0, 32896, 65535]], np.uint16))
+    assert page.dtype == np.uint8
+    assert page.tolist() == [[0, 128, 255]]
+
+
+def test_fit_never_enlarges_and_keeps_at_least_a_pixel() -> None:
+    assert fit(np.zeros((30, 20), np.uint8), 512).shape == (30, 20)
+    assert fit(np.zeros((5000, 2), np.uint8), 512).shape == (512, 1)
+
+
+def test_flattening_evens_out_a_shadow() -> None:
+    page = text_page()
+    shaded = (page * np.linspace(0.5, 1.0, page.shape[1])[None, :]).astype(np.uint8)
+    flat = flatten(shaded)
+    margin = flat[:60]
+    assert margin.min() > 225
+    assert np.abs(flat.astype(int) - page).mean() < 12
+
+
+def test_the_border_is_what_is_dark_at_the_edge_and_not_the_picture() -> None:
+    page = with_dark_border(with_engraving(text_page(), (180, 420, 620, 760)))
+    border = find_border(page)
+    assert border[5, 400] == 255
+    assert border[550, 400] == 0
+    assert not (read_ink(page).ink & border).any()
+
+
+@pytest.mark.parametrize("period", [3.5, 5.0, 8.0])
+def test_a_halftone_screen_is_measured(period: float) -> None:
+    screen = find_screen(halftone(period))
+    assert screen is not None
+    assert screen.period == pytest.approx(period, rel=0.08)
+    assert screen.angle == pytest.approx(45, abs=4)
+
+
+def test_hatching_text_and_small_pictures_have_no_screen() -> None:
+    engraving = with_engraving(text_page(), (20, 20, 780, 1080))
+    assert find_screen(engraving) is None
+    assert find_screen(text_page()) is None
+    assert find_screen(halftone(5.0, (100, 100))) is None
+
+
+def test_a_grid_is_a_table_and_staves_are_music() -> None:
+    ink = np.zeros((300, 400), np.uint8)
+    for y in range(20, 280, 40):
+        for line in range(5):
+            ink[y + 5 * line, 10:390] = 255
+    assert ruled_kind(ink, (0, 0, 400, 300)) is RegionKind.MUSIC
+    ink[10:290, 50::90] = 255
+    assert ruled_kind(ink, (0, 0, 400, 300)) is RegionKind.TABLE

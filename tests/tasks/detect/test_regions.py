@@ -1,0 +1,112 @@
+"""From maps to regions, with maps drawn by hand in place of the network's."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from models.records import RegionKind
+from tasks.detect.boxes import overlap
+from tasks.detect.page import fit
+from tasks.detect.regions import ORNAMENT, PICTURE, TEXT, measure
+from tests.tasks.detect.drawn import SHAPE, text_page, with_dark_border, with_engraving
+
+Gray = NDArray[np.uint8]
+Maps = NDArray[np.float32]
+Box = tuple[int, int, int, int]
+PICTURE_BOX = (180, 420, 620, 760)
+LONG_SIDE = 512
+
+
+def _maps(
+    page: Gray, *boxes: Box, channel: int = PICTURE, loose: int = 0, text: float = 0.9
+) -> Maps:
+    """Maps that are sure of boxes (pixels of a drawn page), `loose` pixels too large.
+
+    ``text`` is how sure they are that everything else is text.
+    """
+    height, width = fit(page, LONG_SIDE).shape
+    maps = np.full((4, -(-height // 4), -(-width // 4)), 0.02, np.float32)
+    maps[TEXT] = text
+    scale = height / SHAPE[0] / 4
+    for x0, y0, x1, y1 in boxes:
+        rows = slice(round((y0 - loose) * scale), round((y1 + loose) * scale))
+        columns = slice(round((x0 - loose) * scale), round((x1 + loose) * scale))
+        maps[:, rows, columns] = 0.02
+        maps[channel, rows, columns] = 0.95
+    # The network's maps fade out over a few cells.
+    return np.stack([cv2.blur(one, (5, 5)) for one in maps])
+
+
+def _found(page: Gray, maps: Maps) -> list[tuple[float, float, float, float]]:
+    return [region.box for region in measure(fit(page, LONG_SIDE), maps).regions]
+
+
+def _relative(box: Box) -> tuple[float, float, float, float]:
+    return (box[0] / SHAPE[1], box[1] / SHAPE[0], box[2] / SHAPE[1], box[3] / SHAPE[0])
+
+
+@pytest.mark.parametrize("loose", [-6, 0, 10, 24])
+def test_edges_are_set_to_the_ink(loose: int) -> None:
+    page = with_engraving(np.full(SHAPE, 235, np.uint8), PICTURE_BOX)
+    (box,) = _found(page, _maps(page, PICTURE_BOX, loose=loose, text=0.02))
+    assert overlap(box, _relative(PICTURE_BOX)) > 0.96
+
+
+def test_text_around_a_loose_box_stays_outside() -> None:
+    page = with_engraving(text_page(), PICTURE_BOX)
+    (box,) = _found(page, _maps(page, PICTURE_BOX, loose=6))
+    assert overlap(box, _relative(PICTURE_BOX)) > 0.93
+
+
+def test_a_caption_across_white_space_stays_outside() -> None:
+    page = with_engraving(np.full(SHAPE, 255, np.uint8), PICTURE_BOX)
+    page[776:786, 250:550] = text_page()[600:610, 250:550]
+    (box,) = _found(page, _maps(page, PICTURE_BOX))
+    assert box[3] * SHAPE[0] < 772
+
+
+def test_neighbours_stay_apart() -> None:
+    left, right = (100, 200, 390, 460), (410, 200, 700, 460)
+    page = with_engraving(with_engraving(text_page(), left), right, seed=1)
+    found = _found(page, _maps(page, left, right))
+    assert [overlap(box, _relative(b)) > 0.9 for box, b in zip(found, (left, right), strict=True)]
+    assert found[0][2] <= found[1][0]
+
+
+def test_only_pictures_count_in_the_score() -> None:
+    page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
+    as_picture = measure(page, _maps(page, PICTURE_BOX))
+    as_ornament = measure(page, _maps(page, PICTURE_BOX, channel=ORNAMENT))
+    assert as_picture.score == as_picture.measures["picture_area"] > 0.15
+    assert as_ornament.score == 0
+    assert as_ornament.measures["ornament_area"] == pytest.approx(as_picture.score, abs=0.01)
+    assert [region.kind for region in as_ornament.regions] == [RegionKind.ORNAMENT]
+
+
+def test_a_blank_page_has_no_regions_whatever_the_maps_say() -> None:
+    page = np.full(SHAPE, 230, np.uint8)
+    found = measure(fit(page, LONG_SIDE), _maps(page, PICTURE_BOX))
+    assert found.blank
+    assert not found.regions
+
+
+def test_a_dark_border_is_not_taken_into_a_box() -> None:
+    picture = (60, 300, 500, 700)
+    page = with_dark_border(with_engraving(np.full(SHAPE, 240, np.uint8), picture))
+    (box,) = _found(page, _maps(page, picture, loose=16))
+    assert box[0] * SHAPE[1] > 45
+
+
+def test_a_dark_plate_to_the_edges_is_kept_whole() -> None:
+    page = np.random.default_rng(0).integers(5, 80, SHAPE).astype(np.uint8)
+    found = measure(fit(page, LONG_SIDE), _maps(page, (0, 0, SHAPE[1], SHAPE[0])))
+    assert not found.blank
+    assert found.score > 0.95
+
+
+def test_specks_are_too_small_to_be_regions() -> None:
+    page = with_engraving(np.full(SHAPE, 255, np.uint8), (400, 500, 448, 548))
+    assert not _found(page, _maps(page, (400, 500, 448, 548)))

@@ -1,0 +1,179 @@
+"""The session: jobs in order, a second try in isolation, faults in the user's words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.errors import (
+    DamagedPage,
+    DiskLow,
+    InputFault,
+    OutOfMemory,
+    PageTimeout,
+    StopRun,
+    UnreadableFile,
+    WorkerDied,
+)
+from models.records import Pdf
+from models.settings import Settings
+from tasks import session
+from tasks.session import Job, Session
+from tests.tasks import jobs
+from tests.tasks.conftest import OpenSession
+
+STAGED = "/scratch/0a1b2c.pdf"
+PDF = Pdf(name="1887/a.pdf", path="memory://in/1887/a.pdf")
+
+
+def job(function: Any, *args: Any, index: int | None = 6, pdf: Pdf = PDF) -> Job[Any]:
+    return Job(pdf, STAGED, function, args, index)
+
+
+@pytest.fixture
+def run(open_session: OpenSession, tmp_path: Path) -> Session:
+    settings = {"workers": 2, "disk_reserve_mb": 0, "worker_memory_mb": 512, "page_timeout_s": 1}
+    return open_session(tmp_path, tmp_path / "out", run=settings)
+
+
+def only(run: Session, *args: Any, **options: Any) -> Any:
+    ((_, answer),) = run.map([job(*args, **options)])
+    return answer
+
+
+def test_answers_come_in_the_order_of_the_jobs(run: Session) -> None:
+    asked = [job(jobs.sleep_then, 0.02 * (n % 3), n) for n in range(40)]
+    answered = list(run.map(iter(asked)))
+    assert [answer for _, answer in answered] == list(range(40))
+    assert [one for one, _ in answered] == asked
+
+
+def test_few_jobs_are_under_way_at_a_time(run: Session) -> None:
+    asked = 0
+
+    def endless() -> Any:
+        nonlocal asked
+        while True:
+            asked += 1
+            yield job(jobs.double, asked)
+
+    answers = run.map(endless())
+    assert [next(answers)[1] for _ in range(20)] == [2 * n for n in range(1, 21)]
+    assert asked <= 20 + session.WINDOW * 2
+    answers.close()
+
+
+def test_a_job_that_costs_its_worker_is_tried_again_alone(run: Session, tmp_path: Path) -> None:
+    mark = str(tmp_path / "mark")
+    asked = [job(jobs.double, n) for n in range(5)]
+    asked.insert(2, job(jobs.kill_self_once, mark))
+    assert [answer for _, answer in run.map(asked)] == [0, 2, "survived", 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "kind", "message"),
+    [
+        (
+            jobs.kill_self,
+            (),
+            WorkerDied,
+            "1887/a.pdf, page 7: its worker process was killed by SIGKILL (tried twice)",
+        ),
+        (
+            jobs.kill_self,
+            (signal.SIGSEGV,),
+            WorkerDied,
+            "1887/a.pdf, page 7: its worker process was killed by SIGSEGV (tried twice)",
+        ),
+        (
+            jobs.hang_in_c,
+            (),
+            PageTimeout,
+            "1887/a.pdf, page 7: took longer than 1 s (tried twice)",
+        ),
+        (jobs.allocate, (2000,), OutOfMemory, "1887/a.pdf, page 7: not enough memory"),
+        (jobs.damaged, (), DamagedPage, "1887/a.pdf, page 7: page 7 is torn"),
+        (jobs.raise_picky, (), InputFault, "1887/a.pdf, page 7: Picky: one"),
+        (int, ("x",), InputFault, "1887/a.pdf, page 7: ValueError: invalid literal"),
+        (open, (STAGED,), UnreadableFile, "1887/a.pdf, page 7: cannot be read: No such file"),
+        (jobs.blame, (STAGED,), DamagedPage, "1887/a.pdf, page 7 is torn"),
+    ],
+)
+def test_a_fault_has_the_name_the_user_knows(
+    run: Session, function: Any, args: tuple[Any, ...], kind: type, message: str
+) -> None:
+    answer = only(run, function, *args)
+    assert type(answer) is kind
+    assert str(answer).startswith(message)
+    assert STAGED not in str(answer) and answer.cure
+    assert only(run, jobs.double, 2) == 4
+
+
+def test_a_fault_of_a_whole_pdf_names_no_page(run: Session) -> None:
+    answer = only(run, jobs.kill_self, index=None)
+    assert str(answer).startswith("1887/a.pdf: its worker")
+
+
+def test_nothing_seen_of_a_file_that_changed_is_believed(run: Session, tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"one")
+    status = path.stat()
+    stamp = str(status.st_mtime_ns)
+    pdf = Pdf(name="a.pdf", path=str(path), size=3, stamp=stamp)
+    assert only(run, jobs.double, 2, pdf=pdf) == 4
+    os.utime(path, ns=(0, 0))
+    answer = only(run, jobs.double, 2, pdf=pdf)
+    assert isinstance(answer, UnreadableFile) and "changed while" in str(answer)
+    path.unlink()
+    assert isinstance(only(run, jobs.damaged, pdf=pdf), UnreadableFile)
+
+
+def test_what_nobody_waits_for_any_more_is_not_done(run: Session, tmp_path: Path) -> None:
+    marks = [tmp_path / f"mark-{n}" for n in range(8)]
+    asked = [job(jobs.mark_then_sleep, str(mark), 0.2) for mark in marks]
+    answers = run.map(asked)
+    next(answers)
+    answers.close()  # as a storage that fails makes it
+    assert only(run, jobs.double, 2) == 4
+    assert sum(mark.exists() for mark in marks) < 7
+
+
+def test_low_disk_stops_the_run(open_session: OpenSession, tmp_path: Path) -> None:
+    run = open_session(tmp_path, tmp_path / "out", run={"disk_reserve_mb": 10_000_000})
+    with pytest.raises(DiskLow, match=f"free at {tmp_path}/out; 10000000 MB are reserved"):
+        run.check_space()
+    run = open_session(tmp_path, tmp_path / "out", run={"disk_reserve_mb": 0})
+    run.check_space()
+    with pytest.raises(DiskLow, match="1000000000 MB are needed"):
+        run.check_space(10**9 << 20)
+
+
+def test_a_run_that_ended_does_not_come_back(tmp_path: Path) -> None:
+    settings = Settings(source="a", output=str(tmp_path), run={"workers": 1})
+    try:
+        run = session.begin(settings)
+        assert session.begin(settings.model_copy(deep=True)) is run is session.current()
+        pool = run.pool
+        other = session.begin(settings.model_copy(update={"strict": True}))
+        assert other is session.current() and other is not run
+        assert not pool._thread.is_alive(), "the first is closed"
+    finally:
+        session.end()
+    session.end()
+    caught: list[BaseException] = []
+
+    def late_task() -> None:
+        try:
+            session.current()
+        except BaseException as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=late_task)
+    thread.start()
+    thread.join()
+    assert isinstance(caught[0], StopRun)

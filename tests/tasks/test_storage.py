@@ -1,0 +1,172 @@
+"""Storage: a name appears when all its bytes are there, or never."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.errors import BadSettings, DiskLow, StorageGone
+from tasks.storage import Storage, named_errors
+from tests.tasks.conftest import tree
+
+
+@pytest.fixture(params=["local", "memory"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> Storage:
+    return Storage(str(tmp_path / "out") if request.param == "local" else "memory://bucket/out")
+
+
+def test_what_is_written_can_be_read_listed_and_removed(storage: Storage) -> None:
+    storage.write("a/b/c.txt", b"one\ntwo\n")
+    storage.write("d.txt", b"")
+    assert storage.read("a/b/c.txt") == b"one\ntwo\n"
+    assert list(storage.lines("a/b/c.txt")) == [b"one", b"two"]
+    assert storage.names("") == {"a/b/c.txt": 8, "d.txt": 0}
+    assert storage.names("a") == {"a/b/c.txt": 8}
+    assert storage.names("a/b/c.txt") == {"a/b/c.txt": 8}
+    storage.remove("a/b/c.txt")
+    storage.remove("a/b/c.txt")
+    assert storage.names("") == {"d.txt": 0}
+
+
+def test_absence_is_an_answer(storage: Storage) -> None:
+    assert storage.names("nowhere") == {}
+    assert list(storage.lines("nowhere")) == []
+    with pytest.raises(FileNotFoundError):
+        storage.read("nowhere")
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), OSError("broken")])
+def test_an_exception_in_the_middle_publishes_nothing(
+    storage: Storage, error: BaseException
+) -> None:
+    storage.write("old.txt", b"old")
+    for name in ("old.txt", "new.txt"):
+        with pytest.raises((type(error), StorageGone)), storage.writer(name) as stream:
+            stream.write(b"half of it")
+            raise error
+    assert storage.names("") == {"old.txt": 3}
+    assert storage.read("old.txt") == b"old"
+
+
+def test_nothing_is_visible_before_the_end(storage: Storage) -> None:
+    with storage.writer("new.txt") as stream:
+        stream.write(b"x" * 100_000)
+        assert not [name for name in storage.names("") if not name.endswith(".partial")]
+    assert storage.names("") == {"new.txt": 100_000}
+
+
+def test_a_local_file_gets_the_rights_the_user_gives_new_files(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        Storage(str(tmp_path)).write("a", b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "漢"])
+def test_names_as_long_as_the_system_takes_do_not_meet(tmp_path: Path, letter: str) -> None:
+    """Both names begin alike for as long as a shortened temporary name could be."""
+    storage = Storage(str(tmp_path))
+    many = 250 // len(letter.encode())
+    with storage.writer(letter * many + "1") as one, storage.writer(letter * many + "2") as two:
+        one.write(b"one")
+        two.write(b"two")
+    assert sorted(tree(tmp_path).values()) == [b"one", b"two"]
+
+
+def test_places_with_unusual_names(tmp_path: Path) -> None:
+    for name in ("with space", "a::b", "-dash", "ünï", "new\nline", "[1887] *?"):
+        storage = Storage(str(tmp_path / name))
+        storage.write("x", b"1")
+        assert (tmp_path / name / "x").read_bytes() == b"1"
+        assert storage.names("") == {"x": 1}
+
+
+def test_a_relative_place_is_taken_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    storage = Storage("here/../out/")
+    monkeypatch.chdir("/")
+    storage.write("x", b"1")
+    assert (tmp_path / "out" / "x").exists()
+
+
+@pytest.mark.parametrize("place", ["nosuch://bucket/key", "s3a9://x"])
+def test_an_unknown_filesystem_is_a_bad_setting(place: str) -> None:
+    with pytest.raises(BadSettings, match=place):
+        Storage(place)
+
+
+def test_a_full_disk_is_named() -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    with (
+        pytest.raises(DiskLow, match="writing x"),
+        named_errors("writing x"),
+        open("/dev/full", "wb", buffering=0) as full,
+    ):
+        full.write(b"x")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_fills_up_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DiskLow):
+        Storage(str(tmp_path)).write("a/b", b"x")
+    assert tree(tmp_path) == {}
+
+
+def test_a_place_that_cannot_be_written_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StorageGone, match="file"):
+        Storage(str(tmp_path / "file")).write("a", b"x")
+    (tmp_path / "folder" / "a").mkdir(parents=True)
+    with pytest.raises(StorageGone):
+        Storage(str(tmp_path / "folder")).write("a", b"x")
+    assert tree(tmp_path) == {"file": b"in the way"}
+
+
+def test_a_folder_that_cannot_be_synced_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+
+    def picky(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "not here")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", picky)
+    Storage(str(tmp_path)).write("a", b"x")
+    assert tree(tmp_path) == {"a": b"x"}
+
+
+def test_many_threads_may_write(storage: Storage) -> None:
+    def write(number: int) -> None:
+        for n in range(20):
+            storage.write(f"{n % 3}/{number}-{n}", b"x" * number)
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(storage.names("")) == 120
+
+
+def test_free_space_is_known_locally_even_before_the_folder_exists(tmp_path: Path) -> None:
+    assert Storage(str(tmp_path / "a" / "b" / "c")).free_bytes()
+    assert Storage("memory://x").free_bytes() is None
