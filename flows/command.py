@@ -23,6 +23,7 @@ from pydantic_settings import (
 
 from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
 from models.settings import Settings
+from tasks.orphans import end_orphans, mark_children
 
 PASSWORDS = "--read.passwords"
 
@@ -134,6 +135,8 @@ def run_command(main: Callable[[list[str]], ExitCode]) -> int:
     """Run a flow's main function, and turn whatever happens into an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     _quiet_console()
+    end_orphans()
+    mark_children()
     try:
         return main(sys.argv[1:])
     except StopRun as error:

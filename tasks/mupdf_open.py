@@ -49,7 +49,8 @@ def _reader(path: Path, passwords: Sequence[str]) -> Reader:
             order = []
     count = document.page_count if order is None else len(order)
     if count < 1 or (order is not None and all(place is None for place in order)):
-        _refuse(path, repaired)
+        # Pages that are listed and not there are damage; only an empty list is a PDF of no pages.
+        _refuse(path, repaired or bool(order))
     written = document.metadata or {}
     metadata = {
         # Broken strings come with lone surrogates, which no JSON file takes.

@@ -16,7 +16,7 @@ from tasks.mupdf import FAILURES
 
 _REFERENCE = re.compile(r"(\d+)\s+\d+\s+R|null")
 _OBJECT = re.compile(rb"(?<![0-9])(\d{1,9})\s+\d{1,5}\s+obj\b")
-MAX_OBJECTS = 200_000
+MAX_OBJECTS = 100_000
 """Highest object number at which compressed pages are looked for; it takes 13 microseconds each."""
 _INHERITED = ("Resources", "MediaBox", "CropBox", "Rotate")
 """The attributes a page takes from its ancestors (ISO 32000-1, table 30)."""

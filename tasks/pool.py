@@ -28,6 +28,8 @@ from tasks.worker import serve
 T = TypeVar("T")
 
 
+PRELOADED = ["tasks.work", "tasks.mupdf_open"]
+"""Imported once, in the process that workers are forked from; the renderer alone takes seconds."""
 AHEAD = 2
 """Jobs in a worker's pipe: the one it works on and the next, so that it never waits for us."""
 LARGEST_AHEAD = 32_768
@@ -85,7 +87,7 @@ class WorkerPool:
         self._memory_mb = memory_mb
         self._jobs_per_worker = jobs_per_worker
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tasks.work"])
+        self._context.set_forkserver_preload(PRELOADED)
         self._crew: list[_Worker] = []
         self._queue: deque[_Job] = deque()
         self._room = threading.Semaphore((AHEAD + 2) * workers)

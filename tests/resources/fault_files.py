@@ -126,6 +126,19 @@ def missing_page() -> bytes:
 
 
 @FAULTS.add
+def broken_page() -> bytes:
+    """The only page's object cannot be parsed."""
+    return write(page(PLACE)).replace(b"/Type/Page/", b"/Type(Page/")
+
+
+@FAULTS.add
+def endless_numbers() -> bytes:
+    """Lost pages, and a cross-reference table that claims two thousand million objects."""
+    file = write(three() | {2: b"<</Type/Pages>>"})
+    return file.replace(b"xref\n0 ", b"xref\n2147483000 1\n0000000000 00000 n \n0 ")
+
+
+@FAULTS.add
 def user_password() -> bytes:
     return _locked(PASSWORD)
 

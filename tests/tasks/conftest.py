@@ -45,7 +45,7 @@ def make_pdf(picture: bytes) -> MakePdf:
             if kind == "p":
                 page.insert_image(pymupdf.Rect(30, 60, 270, 340), stream=picture, keep_proportion=0)
             elif kind == "t":
-                page.insert_textbox(pymupdf.Rect(30, 30, 270, 370), "lorem ipsum " * 90, fontsize=8)
+                page.insert_textbox(pymupdf.Rect(30, 30, 270, 370), "lorem ipsum " * 12, fontsize=8)
         document.set_metadata({"title": title})
         data: bytes = document.tobytes(no_new_id=True)
         document.close()
@@ -61,7 +61,7 @@ def open_session() -> Iterator[OpenSession]:
 
     def open_one(source: object, output: object, **groups: Any) -> Session:
         groups.setdefault("run", {"workers": 1, "disk_reserve_mb": 0})
-        groups.setdefault("triage", {"method": "sigma", "sigma_threshold": 20})
+        groups.setdefault("triage", {"method": "sigma", "sigma_threshold": 45})
         settings = Settings(source=str(source), output=str(output), **groups)
         opened.append(Session(settings, Progress()))
         return opened[-1]
