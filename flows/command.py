@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import (
@@ -25,11 +24,9 @@ from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
 from models.settings import Settings
 from tasks.orphans import end_orphans, mark_children
 
-PASSWORDS = "--read.passwords"
 
-
-class Command(Settings, BaseSettings):
-    """The settings tree as a command line.
+class CommandLine(BaseSettings):
+    """What makes a settings tree a command line.
 
     What is given on the command line wins over the environment (INTAGLIO_FIT__SIDE=768), that over
     the YAML file, that over the preset.
@@ -48,14 +45,31 @@ class Command(Settings, BaseSettings):
 
     config: str | None = None
     """YAML file with any of these settings, grouped as they are here."""
+
+
+class Command(Settings, CommandLine):
+    """The settings of ``python -m flows.extract``."""
+
+    model_config = CommandLine.model_config
+
     dry_run: bool = False
     """Say what would be done, with an estimate of time and disk, and do nothing."""
 
 
+C = TypeVar("C", bound=CommandLine)
+S = TypeVar("S", bound=Settings)
+
+
 def parse(program: str, description: str, arguments: list[str]) -> Command:
+    """Read the settings of the main job; see :func:`parse_as`."""
+    return parse_as(Command, program, description, arguments)
+
+
+def parse_as(kind: type[C], program: str, description: str, arguments: list[str]) -> C:
     """Read the settings from command line, environment, YAML file and preset.
 
     Args:
+        kind: The settings tree as a command line.
         program: Name for the usage line.
         description: First paragraph of ``--help``.
         arguments: The command line without the program.
@@ -66,9 +80,13 @@ def parse(program: str, description: str, arguments: list[str]) -> Command:
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--config", default=os.environ.get("INTAGLIO_CONFIG"))
     config = early.parse_known_args(arguments)[0].config or os.environ.get("INTAGLIO_CONFIG")
-    arguments = list(_quoted(arguments))
+    # Passwords are taken as they are: the list parser would read 007 as a number, a,b as two.
+    secret = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    secret.add_argument("--read.passwords", action="append", dest="passwords")
+    known, rest = secret.parse_known_args(arguments)
+    given = {"read": {"passwords": known.passwords}} if known.passwords else {}
 
-    class Sources(Command):
+    class Sources(kind):  # type: ignore[valid-type, misc]
         @classmethod
         def settings_customise_sources(
             cls,
@@ -80,12 +98,12 @@ def parse(program: str, description: str, arguments: list[str]) -> Command:
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             command_line: Any = CliSettingsSource(settings_cls, cli_prog_name=program)
             command_line.root_parser.usage = "%(prog)s --source SRC --output OUT [settings]"
-            sources = (command_line(args=arguments), env_settings)
+            sources = (init_settings, command_line(args=rest), env_settings)
             return (*sources, _yaml(settings_cls, config)) if config else sources
 
     Sources.__doc__ = description
     try:
-        command = Sources()
+        command: C = Sources(**given)
     except ValidationError as error:
         raise BadSettings("\n".join(map(_explain, error.errors()))) from error
     except SettingsError as error:
@@ -93,19 +111,6 @@ def parse(program: str, description: str, arguments: list[str]) -> Command:
     if command.config != config:
         raise BadSettings("config: write --config in full, once.")
     return command
-
-
-def _quoted(arguments: list[str]) -> Iterator[str]:
-    """Passwords in quotes: the parser would take 007 for a number and a,b for two of them."""
-    before = ""
-    for argument in arguments:
-        flag, equals, value = argument.partition("=")
-        if before == PASSWORDS:
-            argument = json.dumps(argument)
-        elif flag == PASSWORDS and equals:
-            argument = f"{PASSWORDS}={json.dumps(value)}"
-        before = argument
-        yield argument
 
 
 def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
@@ -127,8 +132,13 @@ def _explain(error: Any) -> str:
 
 def settings_of(command: Command) -> Settings:
     """The settings without what belongs to the command line alone."""
-    fields = {name: getattr(command, name) for name in Settings.model_fields}
-    return Settings.model_construct(**fields)
+    return tree_of(command, Settings)
+
+
+def tree_of(command: CommandLine, kind: type[S]) -> S:
+    """A command's settings tree, without what belongs to the command line alone."""
+    fields = {name: getattr(command, name) for name in kind.model_fields}
+    return kind.model_construct(**fields)  # type: ignore[return-value]
 
 
 def run_command(main: Callable[[list[str]], ExitCode]) -> int:

@@ -79,7 +79,7 @@ class SeenPage(Record):
 
     page: SampledPage
     facts: PageFacts | None = None
-    detections: dict[str, Detection] = {}
+    detections: dict[str, Detection] = Field(default={})
     size: tuple[int, int] = (0, 0)
     fault: Fault | None = None
 
@@ -166,7 +166,7 @@ class JudgedPage(Record):
     kept: bool | None
     reason: str
     uncertain: bool = False
-    figures: dict[str, float] = {}
+    figures: dict[str, float] = Field(default={})
     guess: Label | None = None
     label: Label | None = None
 

@@ -28,7 +28,9 @@ class Group(BaseModel):
             bounds = {type(m).__name__: m for m in field.metadata}
             if "Ge" in bounds and "Le" in bounds and field.description:
                 low, high = bounds["Ge"].ge, bounds["Le"].le
-                field.description = f"{field.description} [{low} to {high}]"
+                # A field comes by again with every class that inherits it.
+                stated = field.description.removesuffix(f" [{low} to {high}]")
+                field.description = f"{stated} [{low} to {high}]"
 
 
 class Read(Group):
@@ -69,6 +71,19 @@ class Regions(Group):
     """Smallest illustration, as a fraction of the page; smaller ones are ornaments and stamps."""
     margin: float = Field(default=0.012, ge=0, le=0.2)
     """Paper left around an illustration, as a fraction of the page's longer side."""
+
+
+class Clean(Group):
+    """Cleaning the crops; all off by default."""
+
+    descreen: bool = False
+    """Take the halftone screen out of pictures that have one, before they are made smaller;
+    engravings and all others stay as they are."""
+    deskew: bool = False
+    """Straighten pictures that lie askew by up to 5 degrees, where their frame shows it."""
+    paper: Annotated[str, Field(pattern=r"^(keep|white|#[0-9a-fA-F]{6})$")] = "keep"
+    """Bring the paper to white or to a tone (#rrggbb); faint show-through goes with it. Crops in
+    which no paper shows stay as they are."""
 
 
 class Fit(Group):
@@ -142,6 +157,7 @@ class Settings(Group):
     read: Read = Read()
     triage: Triage = Triage()
     regions: Regions = Regions()
+    clean: Clean = Clean()
     fit: Fit = Fit()
     encode: Encode = Encode()
     run: Run = Run()

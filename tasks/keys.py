@@ -9,9 +9,9 @@ from models.settings import Settings, fingerprint
 from tasks.detect import make_detector
 from tasks.work import Recipe
 
-LOOKS_VERSION = 1
+LOOKS_VERSION = 2
 """Raise when triage measures differently with the same settings."""
-CUTS_VERSION = 1
+CUTS_VERSION = 2
 """Raise when extraction makes other pixels with the same settings."""
 
 
@@ -33,6 +33,7 @@ class Keys:
             read_dpi=None if read.dpi == "native" else read.dpi,
             max_pixels=round(read.max_megapixels * 1e6),
             margin=regions.margin if regions.unit == "illustration" else 0.0,
+            clean=settings.clean,
             fit=settings.fit,
             encode=settings.encode,
         )

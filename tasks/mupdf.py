@@ -22,7 +22,8 @@ from pymupdf import mupdf
 
 from models.errors import DamagedPage, InputFault, OutOfMemory, PageTooLarge, UnreadableFile
 from models.records import PageFacts, PdfFacts, RelativeBox
-from tasks import mupdf_content, mupdf_damage, mupdf_jpx
+from tasks import mupdf_content, mupdf_damage, mupdf_sole
+from tasks.mupdf_direct import Direct
 from tasks.mupdf_grid import WHOLE, Grid
 from tasks.read import Raster
 
@@ -60,6 +61,7 @@ class _Scene:
         warnings: MuPDF's messages about it.
         pieces: The pictures on it.
         color: Whether anything may be coloured.
+        direct: Decodes the picture that is all of the page, if there is one.
         notes: Notes on damage; None while the page was not judged.
     """
 
@@ -70,6 +72,7 @@ class _Scene:
     warnings: str
     pieces: list[mupdf_content.Piece] = field(default_factory=list)
     color: bool = True
+    direct: Direct | None = None
     notes: tuple[str, ...] | None = None
 
 
@@ -127,13 +130,16 @@ class MuPdfReader:
                 wanted, grid = grid, grid.within(max_pixels)
                 self._check_worth(index, scene, wanted, grid, max_pixels)
                 budget = (f"dpi lowered from {dpi:.0f} to {grid.dpi:.0f}: pixel budget",)
-            pixels = _quick_look(scene, grid, gray)
+            pixels = _decode(scene, grid, gray)
+            left = scene.direct.encoded_bytes if scene.direct else 0
             if pixels is None:
                 pixels = _draw(scene, grid, gray)
                 if scene.notes is None:
                     scene.warnings += _take_warnings()
                     self._assess(index, scene, grid, pixels)
-            self._tidy(scene, pixels)
+                # Pictures are decoded at less than twice the resolution of the raster.
+                left = sum(min(piece.size, 4 * pixels.nbytes) for piece in scene.pieces)
+            self._tidy(left)
             return Raster(pixels, grid.dpi, budget + (scene.notes or ()))
 
     def text(self, index: int, box: RelativeBox | None = None) -> str:
@@ -180,18 +186,22 @@ class MuPdfReader:
         scene = _Scene(page, drawn, width, height, _take_warnings().rpartition(REPAIR)[2])
         scene.pieces = mupdf_content.pieces(drawn, width, height)
         scene.color = mupdf_content.has_color(drawn, scene.pieces)
+        if len(scene.pieces) == 1:
+            sole = mupdf_sole.find(page, drawn, width, height)
+            scene.direct = Direct(sole) if sole else None
         _take_warnings()
         return scene
 
-    def _tidy(self, scene: _Scene, pixels: NDArray[np.uint8]) -> None:
+    def _tidy(self, left: int) -> None:
         """Empties MuPDF's store once there may be much in it.
 
-        It keeps fonts, which the next page needs, and decoded pictures, which it does not, and
-        cannot be asked for its size.
+        It keeps fonts, which the next page needs, and pictures, which it does not, and cannot be
+        asked for its size.
+
+        Args:
+            left: Bytes of pictures, decoded or not, which the page at hand may leave there.
         """
-        self._stored += PAGE_BYTES
-        # Pictures are decoded at less than twice the resolution of the raster.
-        self._stored += sum(min(piece.size, 4 * pixels.nbytes) for piece in scene.pieces)
+        self._stored += PAGE_BYTES + left
         if self._stored > STORE_BYTES:
             TOOLS.store_shrink(100)
             self._stored = 0
@@ -253,13 +263,17 @@ def system_fault(where: str, error: Exception) -> InputFault | None:
     return UnreadableFile(f"{where} cannot be read: {clean(error)}.")
 
 
-def _quick_look(scene: _Scene, grid: Grid, gray: bool) -> NDArray[np.uint8] | None:
-    """A page that is one JPEG 2000 picture, wanted whole and much smaller than it is."""
-    if len(scene.pieces) != 1 or not scene.pieces[0].jpx or grid.box != WHOLE:
+def _decode(scene: _Scene, grid: Grid, gray: bool) -> NDArray[np.uint8] | None:
+    """A page that is one picture, decoded directly; None if it must be rendered.
+
+    Whatever looks as if it might be damaged is rendered, and judged there.
+    """
+    if scene.direct is None or scene.notes:
         return None
-    return mupdf_jpx.quick_look(
-        scene.drawn, scene.width, scene.height, grid.across, grid.down, gray
-    )
+    pixels = scene.direct.render(grid, gray)
+    if pixels is None or mupdf_damage.suspicious(pixels, scene.warnings):
+        return None
+    return pixels
 
 
 def _draw(scene: _Scene, grid: Grid, gray: bool) -> NDArray[np.uint8]:

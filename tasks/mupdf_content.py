@@ -34,14 +34,12 @@ class Piece:
         dpi: Pixels per inch along its finer axis.
         color: Whether it may show a colour.
         size: Bytes of its pixels, decoded.
-        jpx: Whether it is stored as JPEG 2000.
     """
 
     area: float
     dpi: float
     color: bool
     size: int
-    jpx: bool
 
 
 class _Pictures(mupdf.FzDevice2):  # type: ignore[misc]
@@ -74,9 +72,8 @@ class _Pictures(mupdf.FzDevice2):  # type: ignore[misc]
         area = abs(ctm.a * ctm.d - ctm.b * ctm.c)
         area *= _inside(self.size[0], (ctm.e, ctm.e + ctm.a, ctm.e + ctm.c, ctm.e + ctm.a + ctm.c))
         area *= _inside(self.size[1], (ctm.f, ctm.f + ctm.b, ctm.f + ctm.d, ctm.f + ctm.b + ctm.d))
-        jpx = mupdf.ll_fz_compressed_image_type(image) == mupdf.FZ_IMAGE_JPX
         size = image.w * image.h * max(1, image.n)
-        self.pieces.append(Piece(area, dpi, color, size, jpx))
+        self.pieces.append(Piece(area, dpi, color, size))
 
 
 def _inside(side: float, corners: tuple[float, float, float, float]) -> float:
@@ -138,7 +135,7 @@ def pieces(drawn: Any, width: float, height: float) -> list[Piece]:
         height: Of the page, in points.
     """
     device = _Pictures(width, height)
-    _run(drawn, device, mupdf.FzCookie())
+    run(drawn, device, mupdf.FzCookie())
     return device.pieces
 
 
@@ -178,11 +175,12 @@ def has_color(drawn: Any, found: list[Piece]) -> bool:
         return True
     cookie = mupdf.FzCookie()
     device = _Drawings(cookie)
-    _run(drawn, device, cookie)
+    run(drawn, device, cookie)
     return device.color
 
 
-def _run(drawn: Any, device: Any, cookie: Any) -> None:
+def run(drawn: Any, device: Any, cookie: Any) -> None:
+    """Runs a display list through a device."""
     everywhere = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
     mupdf.fz_run_display_list(drawn, device, mupdf.FzMatrix(), everywhere, cookie)
     mupdf.fz_close_device(device)

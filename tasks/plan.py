@@ -49,7 +49,7 @@ def finished(run: Session, archive: list[Pdf]) -> bool:
         return False
     if state != _state(run.settings, archive) or packed_size(run.output) is None:
         return False
-    return not any(_left(run, pdf) for pdf in archive)
+    return not any(count_left(run, pdf) for pdf in archive)
 
 
 def remember_published(run: Session, archive: list[Pdf]) -> None:
@@ -61,7 +61,7 @@ def estimate(run: Session, archive: list[Pdf]) -> Estimate:
     """Work a few pages, without writing anything, and extrapolate."""
     pdfs = [pdf for pdf in archive if pdf.facts and not pdf.fault and not pdf.duplicate_of]
     pages = [(pdf, i) for pdf in pdfs for i in range(pdf.facts.page_count)]  # type: ignore[union-attr]
-    left = sum(_left(run, pdf) for pdf in pdfs)
+    left = sum(count_left(run, pdf) for pdf in pdfs)
     probe = pages[:: max(1, len(pages) // PROBE_PAGES)]
     run.progress.start(len(probe), "probing")
     begun = time.monotonic()
@@ -106,7 +106,7 @@ def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
         run.staging.release(pdf)
 
 
-def _left(run: Session, pdf: Pdf) -> int:
+def count_left(run: Session, pdf: Pdf) -> int:
     """Pages of a PDF without a finished record."""
     if pdf.fault or pdf.duplicate_of or pdf.sha256 is None or pdf.facts is None:
         return 0
@@ -116,6 +116,6 @@ def _left(run: Session, pdf: Pdf) -> int:
 
 
 def _state(settings: Settings, archive: list[Pdf]) -> dict[str, str]:
-    groups = (settings.read, settings.triage, settings.regions, settings.fit, settings.encode)
+    groups = (settings.read, settings.triage, settings.regions, settings.clean, settings.fit)
     pdfs = [pdf.model_copy(update={"path": ""}) for pdf in archive]
-    return {"of": fingerprint(*groups, *pdfs)}
+    return {"of": fingerprint(*groups, settings.encode, *pdfs)}

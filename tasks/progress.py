@@ -41,7 +41,7 @@ class Progress:
         """
         self.stop()
         self.total = pages
-        self.done = self.kept = 0
+        self.done = self.kept = self._resumed = 0
         self.stage = stage
         self._begun = self._told = monotonic()
         if pages and sys.stderr.isatty():
@@ -57,18 +57,20 @@ class Progress:
             self._task = self._bar.add_task(stage, total=pages, note="")
             self._bar.start()
 
-    def advance(self, pages: int = 1, kept: int = 0) -> None:
+    def advance(self, pages: int = 1, kept: int = 0, resumed: int = 0) -> None:
         """Count finished pages.
 
         Args:
             pages: Finished pages.
             kept: How many of them gave samples.
+            resumed: How many of them an earlier run had finished; they do not count as speed.
         """
         with self._lock:
+            self._resumed += resumed
             self.done += pages
             self.kept += kept
             now = monotonic()
-            rate = self.done / max(now - self._begun, 1e-3)
+            rate = (self.done - self._resumed) / max(now - self._begun, 1e-3)
             note = f"{self.kept} kept, {rate:.1f}/s" if self.stage == "pages" else ""
             if self._bar is not None:
                 self._bar.update(self._task, completed=self.done, note=note)

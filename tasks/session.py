@@ -1,7 +1,7 @@
 """What a process holds while it works: storage, ledgers, workers, progress.
 
-Prefect tasks get settings as plain data and ask here for the rest, so that they work alike in the
-threads of one process and on other machines.
+Prefect tasks ask here for everything but the PDF or pages they work on; the run opens the session
+and closes it.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ def triage(run: Session, pdf: Pdf) -> list[PageToCut]:
     """
     assert pdf.sha256 is not None and pdf.facts is not None
     looks = valid_looks(run, pdf.sha256)
+    earlier = set(looks)
     missing = [i for i in range(pdf.facts.page_count) if i not in looks]
     if missing:
         if len(looks) < len(run.looks.load(pdf.sha256)):
@@ -51,41 +52,34 @@ def triage(run: Session, pdf: Pdf) -> list[PageToCut]:
         looks |= _look(run, pdf, missing)
     if run.looks.scattered(pdf.sha256):
         run.looks.replace(pdf.sha256, looks.values())
-    return to_cut(run, pdf, [looks[i] for i in sorted(looks)])
-
-
-def to_cut(run: Session, pdf: Pdf, looks: Iterable[Look]) -> list[PageToCut]:
-    """The kept pages without a valid record; pages that need no more work count as finished.
-
-    Records that no longer hold are removed here, before any of their files is overwritten.
-    """
-    assert pdf.sha256 is not None
-    pages, valid, finished = sort_out(run, pdf, looks)
+    pages, valid, finished = sort_out(run, pdf, [looks[i] for i in sorted(looks)])
     if len(valid) < len(run.cuts.load(pdf.sha256)):
+        # Records that no longer hold go before any of their files is overwritten.
         run.cuts.replace(pdf.sha256, valid)
-    run.progress.advance(finished, sum(bool(cut.samples) for cut in valid))
+    kept = sum(bool(cut.samples) for cut in valid)
+    run.progress.advance(len(finished), kept, resumed=len(finished & earlier))
     return pages
 
 
 def sort_out(
     run: Session, pdf: Pdf, looks: Iterable[Look]
-) -> tuple[list[PageToCut], list[Cut], int]:
-    """The pages to cut, the records that hold, and how many pages are finished; changes nothing."""
+) -> tuple[list[PageToCut], list[Cut], set[int]]:
+    """The pages to cut, the records that hold, and the pages that are finished; changes nothing."""
     assert pdf.sha256 is not None
     cuts = run.cuts.load(pdf.sha256)
     valid: list[Cut] = []
     pages: list[PageToCut] = []
-    finished = 0
+    finished: set[int] = set()
     for look in looks:
         verdict = decide(look.detection, run.settings) if look.detection else None
         if verdict is None or verdict.outcome is not Outcome.KEPT:
-            finished += 1
+            finished.add(look.page_index)
             continue
         key = run.keys.cut(pdf.volume, verdict.regions)
         cut = cuts.get(look.page_index)
         if cut and run.keys.valid(cut, key) and _files_there(run, cut):
             valid.append(cut)
-            finished += 1
+            finished.add(look.page_index)
         else:
             pages.append(PageToCut(look, verdict.regions, key))
     return pages, valid, finished

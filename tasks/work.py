@@ -14,7 +14,9 @@ from pathlib import Path
 
 from models.errors import InputFault, OutOfMemory
 from models.records import Cut, Look, PageFacts, Pdf, PdfFacts, Region, RelativeBox, Sample
-from models.settings import Encode, Fit, Group, Read
+from models.settings import Clean, Encode, Fit, Group, Read
+from tasks import spread
+from tasks.clean import clean
 from tasks.detect import make_detector
 from tasks.encode import SUFFIX, encode
 from tasks.fit import fit
@@ -31,6 +33,7 @@ class Recipe(Group):
     read_dpi: float | None
     max_pixels: int
     margin: float
+    clean: Clean
     fit: Fit
     encode: Encode
 
@@ -47,7 +50,7 @@ def inspect(path: str, passwords: tuple[str, ...]) -> PdfFacts:
     Raises:
         InputFault: Why it cannot be worked.
     """
-    return _reader(path, passwords).facts
+    return reader_of(path, passwords).facts
 
 
 def look(
@@ -66,8 +69,8 @@ def look(
     Raises:
         InputFault: Why the page cannot be worked.
     """
-    with _page_faults(path, index):
-        reader = _reader(path, passwords)
+    with page_faults(path, index):
+        reader = reader_of(path, passwords)
         page = reader.page(index)
         detector = make_detector(method)
         raster = reader.render(
@@ -76,7 +79,8 @@ def look(
             gray=True,
             max_pixels=round(read.max_megapixels * 1e6),
         )
-        return Look(page_index=index, key=key, page=page, detection=detector(raster.pixels))
+        detection = spread.split(detector(raster.pixels), raster.pixels)
+        return Look(page_index=index, key=key, page=page, detection=detection)
 
 
 def cut(
@@ -107,8 +111,8 @@ def cut(
     """
     samples: list[Sample] = []
     files: list[bytes] = []
-    with _page_faults(path, seen.page_index):
-        reader = _reader(path, passwords)
+    with page_faults(path, seen.page_index):
+        reader = reader_of(path, passwords)
         for number, region in enumerate(regions, start=1):
             made = _sample(reader, pdf, seen, number, region, recipe)
             if made is not None:
@@ -124,19 +128,21 @@ def _sample(
     page, facts = seen.page, pdf.facts
     assert page is not None and facts is not None and pdf.sha256 is not None
     margin = recipe.margin * max(page.width, page.height)
-    box = _grown(region.box, page, margin)
+    box = _grown(region.box, page, margin, spread.limits(region.box, seen.detection))
     dpi = recipe.read_dpi or page.native_dpi or FALLBACK_DPI
     raster = reader.render(
         seen.page_index, dpi, gray=not page.color, box=box, max_pixels=recipe.max_pixels
     )
     if min(raster.pixels.shape[:2]) < recipe.fit.min_side:
         return None
-    fitted = fit(raster.pixels, _margin_left(region.box, box, raster.pixels.shape), recipe.fit)
+    pixels, cleaned = clean(raster.pixels, recipe.clean)
+    fitted = fit(pixels, _margin_left(region.box, box, pixels.shape), recipe.fit)
     points = (box[0] * page.width, box[1] * page.height, box[2] * page.width, box[3] * page.height)
     height, width = fitted.pixels.shape[:2]
     transforms = [
         f"render at {raster.dpi:.2f} dpi",
         *raster.transforms,
+        *cleaned,
         *fitted.transforms,
     ]
     provenance = {
@@ -173,11 +179,16 @@ def _sample(
     return sample, data
 
 
-def _grown(box: RelativeBox, page: PageFacts, margin: float) -> RelativeBox:
-    """The box with a margin in points on each side, as far as the page reaches."""
+def _grown(box: RelativeBox, page: PageFacts, margin: float, limits: RelativeBox) -> RelativeBox:
+    """The box with a margin in points on each side, as far as the limits reach."""
     dx, dy = margin / page.width, margin / page.height
     x0, y0, x1, y1 = box
-    return max(0.0, x0 - dx), max(0.0, y0 - dy), min(1.0, x1 + dx), min(1.0, y1 + dy)
+    return (
+        max(limits[0], x0 - dx),
+        max(limits[1], y0 - dy),
+        min(limits[2], x1 + dx),
+        min(limits[3], y1 + dy),
+    )
 
 
 def _margin_left(inner: RelativeBox, outer: RelativeBox, shape: tuple[int, ...]) -> int:
@@ -195,12 +206,17 @@ def _margin_left(inner: RelativeBox, outer: RelativeBox, shape: tuple[int, ...])
 
 
 @lru_cache(maxsize=OPEN_AT_A_TIME)
-def _reader(path: str, passwords: tuple[str, ...]) -> Reader:
+def reader_of(path: str, passwords: tuple[str, ...]) -> Reader:
+    """The PDF, open; those used last stay open.
+
+    Raises:
+        InputFault: Why it cannot be opened.
+    """
     return open_pdf(Path(path), passwords)
 
 
 @contextmanager
-def _page_faults(path: str, index: int) -> Iterator[None]:
+def page_faults(path: str, index: int) -> Iterator[None]:
     """Let whatever happens to a page condemn that page alone."""
     try:
         yield

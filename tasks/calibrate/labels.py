@@ -13,7 +13,7 @@ from tasks.calibrate.sample import PageKey, usable
 
 COLUMNS = ("pdf", "page_index", "label", "guess")
 NEEDED = COLUMNS[:3]
-CURE = f"Correct that line; a label is one of {', '.join(Label)}, or empty."
+CURE = f"Correct the file: a label is one of {', '.join(Label)}, or empty where unsure."
 
 
 def parse_labels(data: bytes, name: str, archive: list[Pdf]) -> dict[PageKey, Label]:
@@ -41,11 +41,13 @@ def parse_labels(data: bytes, name: str, archive: list[Pdf]) -> dict[PageKey, La
     if missing := [column for column in NEEDED if column not in (reader.fieldnames or ())]:
         raise _bad(name, 1, f"there is no column {missing[0]!r}")
     pages = {pdf.name: pdf.facts.page_count for pdf in usable(archive) if pdf.facts}
+    # What is said of a copy holds for the PDF that is worked in its stead.
+    originals = {pdf.name: pdf.duplicate_of for pdf in archive if pdf.duplicate_of}
     labels: dict[PageKey, Label] = {}
     for line, row in _rows(reader, name):
         if not (row["label"] or "").strip():
             continue
-        key, label = _entry(row, name, line, pages)
+        key, label = _entry(row, name, line, pages, originals)
         if labels.setdefault(key, label) is not label:
             raise _bad(
                 name, line, f"{key[0]}, page_index {key[1]} was {labels[key].value!r} before"
@@ -63,7 +65,11 @@ def _rows(reader: csv.DictReader[str], name: str) -> Iterator[tuple[int, dict[st
 
 
 def _entry(
-    row: dict[str, str | None], name: str, line: int, pages: Mapping[str, int]
+    row: dict[str, str | None],
+    name: str,
+    line: int,
+    pages: Mapping[str, int],
+    originals: Mapping[str, str],
 ) -> tuple[PageKey, Label]:
     said = (row["label"] or "").strip()
     try:
@@ -71,13 +77,16 @@ def _entry(
     except ValueError:
         raise _bad(name, line, f"{said!r} is no label") from None
     pdf, index = row["pdf"] or "", (row["page_index"] or "").strip()
+    pdf = originals.get(pdf, pdf)
     if pdf not in pages:
         raise _bad(name, line, f"the archive has no readable PDF {pdf!r}")
-    if not (index.isascii() and index.isdigit()):
+    if not (index.isascii() and index.isdigit() and len(index) < 9):
         raise _bad(name, line, f"page_index {index!r} is no number from 0")
     if int(index) >= pages[pdf]:
         raise _bad(
-            name, line, f"page_index {index} is beyond the {pages[pdf]} pages of {pdf} (0 is the 1st)"
+            name,
+            line,
+            f"page_index {index} is beyond the {pages[pdf]} pages of {pdf} (0 is the 1st)",
         )
     return (pdf, int(index)), label
 

@@ -12,7 +12,7 @@ from tasks.detect.page import Gray
 
 TILE = 256
 """Side, in pixels, of the squares whose spectra are taken."""
-PERIODS = (2.5, 14.0)
+PERIODS = (2.0, 14.0)
 """Screen periods looked for, in pixels: 85 to 150 lines an inch scanned at 200 to 1200 dpi."""
 ANGLES = (25.0, 65.0)
 """Screens of one ink are laid at 45 degrees, where the eye sees them least; scans are askew."""

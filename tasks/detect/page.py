@@ -55,7 +55,8 @@ class InkPage:
 
         A dark plate that runs to the edges counts as border altogether, and is not blank.
         """
-        return self.ink_share < BLANK_INK and np.count_nonzero(self.border) < 0.5 * self.ink.size
+        bright = np.count_nonzero(self.border) < 0.5 * self.ink.size
+        return bool(self.ink_share < BLANK_INK and bright)
 
 
 def to_gray8(image: NDArray[np.generic]) -> Gray:

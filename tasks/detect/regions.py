@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from models.records import Detection, Region, RegionKind
 from tasks.detect.boxes import merge_close, reading_order
+from tasks.detect.edges import snap
+from tasks.detect.fragments import Pieces, cells, join_fragments, split
 from tasks.detect.kinds import picture_kind, ruled_kind
 from tasks.detect.page import Gray, InkPage, Mask, PixelBox, area, read_ink, relative
 
@@ -22,28 +21,10 @@ POSSIBLE = 0.15
 """Ink in cells less probable than this belongs to no region."""
 CERTAIN = 0.6
 """A region has at least one cell as probable as this."""
+FEWEST = 6
+"""Connected cells that make a region; fewer are under 16 x 24 pixels of the page."""
 SMALLEST = 0.004
 """Regions under this fraction of the page are not reported: specks, stamps, small initials."""
-REACH = 0.025
-"""How far an edge may move to the ink, as a fraction of the page's longer side; the maps are
-right to about half of that."""
-QUIET = 0.010
-"""White space of this height (same unit) parts a picture from a caption or a rule."""
-SPECK = 7
-"""Pieces of ink with fewer pixels than this, at 512 pixels a page, are grain."""
-LEAST_INK = 0.015
-"""A line across a region with less than this share of ink is white but for specks."""
-MARGIN = 0.002
-"""White space left around the ink (same unit): one pixel at 512."""
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A region before its edges are set, in cells of the maps."""
-
-    box: PixelBox
-    channel: int
-    confidence: float
 
 
 def measure(gray: Gray, maps: NDArray[np.float32]) -> Detection:
@@ -81,45 +62,57 @@ _AREA_OF = {
 
 def find_regions(page: InkPage, maps: NDArray[np.float32]) -> list[Region]:
     """The regions of a page, in reading order."""
-    height, width = page.gray.shape
-    candidates = list(_candidates(maps))
-    if not candidates:
+    shape = page.gray.shape
+    surest = np.argmax(maps[:TEXT], axis=0)
+    found = {
+        channel: [
+            _to_pixels(box, surest.shape, shape)
+            for box in _likely_boxes(maps[channel], surest == channel)
+        ]
+        for channel in (PICTURE, ORNAMENT, RULED)
+    }
+    if not any(found.values()):
         return []
-    ink = _without_specks(page.ink & _mask_of_ours(maps, (height, width)))
+    pieces = Pieces.of(page.ink)
+    ours = pieces.strokes & _mask_of_ours(maps, shape)
     regions = []
-    for found in candidates:
-        box = snap(ink, _to_pixels(found.box, maps.shape[1:], (height, width)))
-        if (box[2] - box[0]) * (box[3] - box[1]) < SMALLEST * height * width:
-            continue
-        if found.channel == PICTURE:
-            kind = picture_kind(page.gray, box)
-        elif found.channel == ORNAMENT:
-            kind = RegionKind.ORNAMENT
-        else:
-            kind = ruled_kind(page.ink, box)
-        regions.append(
-            Region(box=relative(box, (height, width)), kind=kind, confidence=found.confidence)
-        )
+    for channel, boxes in found.items():
+        grown = [pieces.grow(snap(ours, box), maps[TEXT]) for box in boxes]
+        whole = join_fragments(pieces.strokes, maps[TEXT], merge_close(grown, gap=0))
+        parts = [part for box in whole for part in split(ours, maps[channel], box)]
+        regions += [
+            _region(page, maps, channel, box)
+            for box in parts
+            if (box[2] - box[0]) * (box[3] - box[1]) >= SMALLEST * page.gray.size
+        ]
     return reading_order(regions)
 
 
-def _candidates(maps: NDArray[np.float32]) -> Iterator[_Found]:
-    """Connected likely cells, each given to the channel that is surest of it."""
-    taken = np.argmax(maps[: RULED + 1], axis=0)
-    for channel in (PICTURE, ORNAMENT, RULED):
-        likely = ((maps[channel] >= LIKELY) & (taken == channel)).astype(np.uint8)
-        likely = cv2.morphologyEx(likely, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
-        count, labels, stats, _ = cv2.connectedComponentsWithStats(likely, connectivity=4)
-        boxes: list[PixelBox] = []
-        for number in range(1, count):
-            x, y, w, h, cells = (int(v) for v in stats[number])
-            part = labels[y : y + h, x : x + w] == number
-            if cells >= 6 and maps[channel, y : y + h, x : x + w][part].max() >= CERTAIN:
-                boxes.append(_dense((x, y, x + w, y + h), part))
-        for box in merge_close(boxes, gap=0):
-            x0, y0, x1, y1 = box
-            confidence = float(maps[channel, y0:y1, x0:x1].mean())
-            yield _Found(box, channel, min(1.0, max(0.0, confidence)))
+def _region(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBox) -> Region:
+    if channel == PICTURE:
+        kind = picture_kind(page.gray, box)
+    elif channel == ORNAMENT:
+        kind = RegionKind.ORNAMENT
+    else:
+        kind = ruled_kind(page.ink, box)
+    confidence = float(cells(maps[channel], box, page.gray.shape).mean())
+    return Region(
+        box=relative(box, page.gray.shape), kind=kind, confidence=min(1.0, max(0.0, confidence))
+    )
+
+
+def _likely_boxes(likely: NDArray[np.float32], allowed: NDArray[np.bool_]) -> list[PixelBox]:
+    """Boxes, in cells, of connected likely and allowed cells, some of them certain."""
+    mask = ((likely >= LIKELY) & allowed).astype(np.uint8)
+    mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)).astype(np.uint8)
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
+    boxes: list[PixelBox] = []
+    for number in range(1, count):
+        x, y, w, h, size = (int(v) for v in stats[number])
+        part = np.asarray(labels[y : y + h, x : x + w] == number)
+        if size >= FEWEST and likely[y : y + h, x : x + w][part].max() >= CERTAIN:
+            boxes.append(_dense((x, y, x + w, y + h), part))
+    return merge_close(boxes, gap=0)
 
 
 def _dense(box: PixelBox, part: NDArray[np.bool_]) -> PixelBox:
@@ -143,14 +136,6 @@ def _mask_of_ours(maps: NDArray[np.float32], shape: tuple[int, int]) -> Mask:
     return cv2.resize(ours_u8, shape[::-1], interpolation=cv2.INTER_NEAREST).astype(np.uint8)
 
 
-def _without_specks(ink: Mask) -> Mask:
-    """The ink without pieces too small to be a stroke."""
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
-    keep = stats[:, cv2.CC_STAT_AREA] >= SPECK
-    keep[0] = False
-    return np.where(keep[labels], 255, 0).astype(np.uint8)
-
-
 def _to_pixels(box: PixelBox, cells: tuple[int, ...], shape: tuple[int, int]) -> PixelBox:
     down, across = shape[0] / cells[0], shape[1] / cells[1]
     return (
@@ -159,53 +144,3 @@ def _to_pixels(box: PixelBox, cells: tuple[int, ...], shape: tuple[int, int]) ->
         min(shape[1], round(box[2] * across)),
         min(shape[0], round(box[3] * down)),
     )
-
-
-def snap(ink: Mask, box: PixelBox) -> PixelBox:
-    """Move each edge of a box to the outermost ink that belongs to it.
-
-    An edge in white space goes inwards to the first ink. An edge in ink goes outwards, over
-    white gaps under `QUIET` and at most `REACH`, as long as there is ink of ours.
-
-    ``ink`` is a (H, W) mask of the ink that may belong to regions: no specks, no text.
-    """
-    height, width = ink.shape
-    side = max(height, width)
-    margin = max(1, round(MARGIN * side))
-    x0, y0, x1, y1 = box
-    top, bottom = _edges(ink[:, x0:x1], y0, y1, side)
-    left, right = _edges(ink[top:bottom, :].T, x0, x1, side)
-    return (
-        max(0, left - margin),
-        max(0, top - margin),
-        min(width, right + margin),
-        min(height, bottom + margin),
-    )
-
-
-def _edges(ink: Mask, low: int, high: int, side: int) -> tuple[int, int]:
-    """Both edges along the first axis of an array of ink, the second exclusive."""
-    inked = np.count_nonzero(ink, axis=1) >= max(1, LEAST_INK * ink.shape[1])
-    reach, quiet = max(2, round(REACH * side)), max(2, round(QUIET * side))
-    deepest = (high - low) // 3
-    start = low - _outward(inked[:low][::-1], inked[low : low + deepest], reach, quiet)
-    end = high + _outward(inked[high:], inked[high - deepest : high][::-1], reach, quiet)
-    return start, end
-
-
-def _outward(outside: NDArray[np.bool_], inside: NDArray[np.bool_], reach: int, quiet: int) -> int:
-    """How many lines an edge goes outwards; negative if it goes inwards.
-
-    ``outside`` and ``inside`` say of each line on either side of the edge, nearest first,
-    whether it is inked.
-    """
-    white = int(np.argmax(inside)) if inside.any() else 0
-    if white >= quiet:
-        return -white
-    last = -white
-    for position, line in enumerate(outside[:reach]):
-        if line:
-            last = position + 1
-        elif position + 1 - last >= quiet:
-            break
-    return last

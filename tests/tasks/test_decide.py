@@ -12,9 +12,7 @@ from tasks.decide import WHOLE_PAGE, Verdict, decide
 
 
 def verdict(detection: Detection, **given: Any) -> Verdict:
-    return decide(
-        detection, Settings.model_validate({"source": "in", "output": "out", **given})
-    )
+    return decide(detection, Settings.model_validate({"source": "in", "output": "out", **given}))
 
 
 def region(area: float, kind: RegionKind = RegionKind.ENGRAVING, x: float = 0.0) -> Region:
@@ -43,7 +41,12 @@ def test_sigma_keeps_above_its_threshold(score: float, outcome: str, reason: str
         ([region(0.2), region(0.009, x=0.5)], False, "illustration", 1),
         ([region(0.4, RegionKind.TABLE)], False, "other_kind", 0),
         ([region(0.01, RegionKind.ORNAMENT)], False, "text", 0),
-        ([region(0.4, RegionKind.MAP), region(0.1, RegionKind.PHOTOGRAPH, 0.5)], False, "illustration", 1),
+        (
+            [region(0.4, RegionKind.MAP), region(0.1, RegionKind.PHOTOGRAPH, 0.5)],
+            False,
+            "illustration",
+            1,
+        ),
     ],
 )
 def test_pages_are_kept_for_their_illustrations(

@@ -186,7 +186,7 @@ HARD_NAMES = [
     " lead and trail .pdf",
     "-rf.pdf",
     "new\nline.pdf",
-    'quo"te\'s.pdf',
+    "quo\"te's.pdf",
     "back\\slash.pdf",
     "漢字.pdf",
     "📰.pdf",

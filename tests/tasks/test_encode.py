@@ -16,7 +16,9 @@ from models.settings import Encode
 from tasks.encode import NAMESPACE, encode, xmp
 
 FORMATS = ("jpeg", "png", "webp")
-HOSTILE = "]]> --> <?x?> & \" ' \x00\x1f\x7f\ud800\udfff\ufffe\uffff\u2028\n\r\t{namespace}{0}%s é漢📰"
+HOSTILE = (
+    "]]> --> <?x?> & \" ' \x00\x1f\x7f\ud800\udfff\ufffe\uffff\u2028\n\r\t{namespace}{0}%s é漢📰"
+)
 
 
 def picture(color: bool) -> NDArray[np.uint8]:
@@ -42,7 +44,7 @@ def test_any_text_gives_xml(text: str) -> None:
 
 def test_long_text_is_cut_to_what_a_jpeg_takes() -> None:
     names = ("pdf", "title", "page_label", "transforms")
-    properties = {name: '"&<' * 100_000 for name in names}
+    properties = dict.fromkeys(names, '"&<' * 100_000)
     assert len(xmp(properties)) < 65_000
     assert encode(picture(True), 300, properties, Encode())
 

@@ -2,49 +2,94 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from models.errors import OutputInUse
+from models.errors import OutputInUse, StorageGone
 from tasks.lock import locked
 from tasks.storage import Storage
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HOLDER = """
-import sys, time
+import sys
 from tasks.lock import locked
 from tasks.storage import Storage
 with locked(Storage(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(600)
+    sys.stdin.read()
 """
 
 
-@pytest.fixture
-def holder(tmp_path: Path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+def test_the_lock_of_a_killed_run_is_free(tmp_path: Path) -> None:
+    output = Storage(str(tmp_path / "out put"))
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, output.path()],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.wait()
-
-
-def test_a_held_output_is_refused_with_its_owner(holder, tmp_path: Path) -> None:
-    with pytest.raises(OutputInUse, match=str(holder.pid)), locked(Storage(str(tmp_path))):
+    assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+    try:
+        with pytest.raises(OutputInUse, match=f"process {holder.pid} on "), locked(output):
+            pass
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.communicate()
+    with locked(output):
         pass
 
 
-def test_the_lock_of_a_killed_run_is_free(holder, tmp_path: Path) -> None:
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    with locked(Storage(str(tmp_path))):
-        owner = json.loads((tmp_path / ".intaglio" / "owner.json").read_text())
-        assert owner["pid"] == os.getpid()
+def test_within_a_process_too(tmp_path: Path) -> None:
+    output = Storage(str(tmp_path))
+    refused: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            with locked(Storage(str(tmp_path))):
+                pass
+        except OutputInUse as error:
+            refused.append(error)
+
+    with locked(output):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+    assert len(refused) == 1 and str(os.getpid()) in str(refused[0])
+    second()
+    assert len(refused) == 1
+
+
+def test_an_error_inside_lets_the_lock_go(tmp_path: Path) -> None:
+    output = Storage(str(tmp_path))
+    for _ in range(2):
+        with pytest.raises(KeyError), locked(output):
+            raise KeyError
+
+
+@pytest.mark.parametrize("owner", ["", "[]", "{}", "{", '{"pid": 1}', "\x00"])
+def test_whoever_holds_it_the_message_stands(tmp_path: Path, owner: str) -> None:
+    output = Storage(str(tmp_path))
+    with locked(output):
+        (tmp_path / ".intaglio" / "owner.json").write_text(owner)
+        with pytest.raises(OutputInUse, match="another run"), locked(output):
+            pass
+
+
+def test_an_output_that_cannot_be_written_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageGone, match="locking"), locked(Storage(str(tmp_path / "file"))):
+        pass
+
+
+def test_remote_outputs_are_not_locked(memory: Any) -> None:
+    output = Storage("memory://out")
+    with locked(output), locked(output):
+        pass
+    assert output.names("") == {}

@@ -209,9 +209,9 @@ def test_a_worker_killed_from_outside_fails_the_job_it_was_at(
 
 def test_an_isolated_job_has_a_fresh_worker_for_itself(pool: WorkerPool) -> None:
     before = {ask(pool, jobs.pid) for _ in range(4)}
-    futures: list[Future[int]] = []
-    for n in range(12):
-        futures.append(pool.submit(jobs.pid, n, timeout_s=PATIENCE, isolated=n % 3 == 0))
+    futures: list[Future[int]] = [
+        pool.submit(jobs.pid, n, timeout_s=PATIENCE, isolated=n % 3 == 0) for n in range(12)
+    ]
     pids = [future.result(PATIENCE) for future in futures]
     alone = pids[::3]
     assert len(set(alone)) == len(alone)

@@ -167,6 +167,8 @@ def test_closing_twice(faults: dict[str, Path]) -> None:
 _HUNGRY = """
 import resource, sys
 from pathlib import Path
+import cv2
+cv2.setNumThreads(1)  # As in a worker.
 from models.errors import OutOfMemory
 from tasks.read import open_pdf
 reader = open_pdf(Path(sys.argv[1]))
@@ -202,7 +204,7 @@ def test_want_of_memory_is_no_damage(faults: dict[str, Path], tmp_path: Path, pi
 def test_a_second_thread_is_kept_out(
     faults: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = open_pdf(faults["plain"])
+    reader = open_pdf(faults["strips"])
     draw, caught = mupdf._draw, []
 
     def meanwhile(*args: Any) -> Any:

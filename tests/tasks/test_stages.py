@@ -67,9 +67,7 @@ def output(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> str:
     return str(tmp_path / "the output") if request.param == "local" else "memory://bucket/out"
 
 
-def test_every_page_ends_in_one_place(
-    source: Path, output: str, open_session: OpenSession
-) -> None:
+def test_every_page_ends_in_one_place(source: Path, output: str, open_session: OpenSession) -> None:
     run = open_session(source, output)
     summary = work(run)
     pages = lines(run.output, "pages.jsonl")

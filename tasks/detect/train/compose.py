@@ -21,12 +21,14 @@ class Bank:
 
     Attributes:
         illustrated: Scenes with pictures, by work.
-        others: Scenes without pictures, by work.
+        decorated: Scenes with ornaments and no pictures, by work.
+        others: Scenes with neither, by work.
         plain: Scenes with nothing but text.
         pictures: Picture patches on white paper; ornaments likewise.
     """
 
     illustrated: dict[str, list[Scene]]
+    decorated: dict[str, list[Scene]]
     others: dict[str, list[Scene]]
     plain: list[Scene]
     pictures: list[Gray]
@@ -36,37 +38,42 @@ class Bank:
 def make_bank(scenes: Sequence[Scene], pictures: Sequence[Gray]) -> Bank:
     """Sort scenes by what is on them and cut out their pictures and ornaments."""
     illustrated: dict[str, list[Scene]] = {}
+    decorated: dict[str, list[Scene]] = {}
     others: dict[str, list[Scene]] = {}
     cut: list[Gray] = list(pictures)
     ornaments: list[Gray] = []
     for scene in scenes:
-        group = illustrated if scene.pictures else others
+        group = illustrated if scene.pictures else decorated if scene.ornaments else others
         group.setdefault(scene.work, []).append(scene)
         flat = flatten(scene.gray)
         cut += [_crop(flat, box) for box in scene.pictures]
         ornaments += [_crop(flat, box) for box in scene.ornaments]
     plain = [scene for scene in scenes if scene.plain and scene.text.any()]
-    return Bank(illustrated, others, plain, [p for p in cut if min(p.shape) > 24], ornaments)
+    large = [patch for patch in cut if min(patch.shape) > 24]
+    return Bank(illustrated, decorated, others, plain, large, ornaments)
 
 
 def make_scene(bank: Bank, rng: Generator) -> Scene:
     """A scene for training: about half real pages, half made up.
 
     Works are drawn first and pages after, so that a long book counts no more than a leaflet.
+    Ornaments come far more often than in books: they are what pictures are confused with.
     """
     draw = rng.random()
-    if draw < 0.34 and bank.illustrated:
+    if draw < 0.30 and bank.illustrated:
         return _pick(bank.illustrated, rng)
-    if draw < 0.56 and bank.others:
+    if draw < 0.42 and bank.others:
         return _pick(bank.others, rng)
+    if draw < 0.53 and bank.decorated:
+        return _pick(bank.decorated, rng)
     base = bank.plain[int(rng.integers(len(bank.plain)))]
+    if draw < 0.69:
+        return _with_pictures(base, bank, rng)
     if draw < 0.74:
-        return with_pictures(base, bank, rng)
-    if draw < 0.80:
         return _plate(base, bank, rng)
-    if draw < 0.90:
+    if draw < 0.91:
         return _with_ornaments(base, bank, rng)
-    if draw < 0.95:
+    if draw < 0.96:
         return _with_ruled(base, rng)
     return _with_display(base, rng)
 
@@ -94,9 +101,9 @@ def make_spread(left: Scene, right: Scene) -> Scene:
     )
 
 
-def with_pictures(base: Scene, bank: Bank, rng: Generator) -> Scene:
-    """One to three pictures set into a page of text."""
-    scene = base
+def _with_pictures(base: Scene, bank: Bank, rng: Generator) -> Scene:
+    """One to three pictures set into a page of text, which may have ornaments too."""
+    scene = _with_ornaments(base, bank, rng) if rng.random() < 0.25 else base
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
         patch = bank.pictures[int(rng.integers(len(bank.pictures)))]
         scene = _paste(scene, _vary(patch, rng), rng, "pictures", rng.uniform(0.12, 0.75))
@@ -107,13 +114,13 @@ def _with_ornaments(base: Scene, bank: Bank, rng: Generator) -> Scene:
     scene = base
     for _ in range(int(rng.integers(1, 3))):
         kind = rng.random()
-        if kind < 0.35 and bank.ornaments:
+        if kind < 0.5 and bank.ornaments:
             patch = _vary(bank.ornaments[int(rng.integers(len(bank.ornaments)))], rng)
             scene = _paste(scene, patch, rng, "ornaments", patch.shape[1] / base.gray.shape[1])
-        elif kind < 0.6:
+        elif kind < 0.7:
             patch = synth.flourish(rng, int(rng.integers(60, 260)), int(rng.integers(120, 480)))
             scene = _paste(scene, patch, rng, "ornaments", rng.uniform(0.2, 0.8))
-        elif kind < 0.75:
+        elif kind < 0.82:
             patch = synth.fleurons(rng, int(rng.integers(16, 90)), int(rng.integers(200, 600)))
             scene = _paste(scene, patch, rng, "ornaments", rng.uniform(0.4, 0.9))
         else:

@@ -18,9 +18,12 @@ from tasks.detect.train.compose import Bank, make_scene, make_spread
 from tasks.detect.train.net import LayoutNet
 
 BATCH = 16
-CHANNEL_WEIGHTS = (1.0, 0.5, 0.4, 0.3)
+CHANNEL_WEIGHTS = (1.0, 1.0, 0.4, 0.3)
 """How much each map counts in the loss: pictures are what is asked for, text helps to learn."""
 EDGE_WEIGHT = 2.5
+"""How much cells at the edge of a picture count."""
+ORNAMENT_WEIGHT = 3.0
+"""How much cells of ornaments count on the map of pictures."""
 PEAK_RATE = 4e-3
 """Highest learning rate of the one-cycle schedule (AdamW, weight decay 0.02)."""
 
@@ -97,13 +100,15 @@ def loss(logits: Tensor, targets: Tensor) -> Tensor:
     Cells within two of an edge of a picture count `EDGE_WEIGHT` times, for tight boxes and for
     gaps between neighbours.
     """
-    pictures = targets[:, :1]
+    pictures, ornaments = targets[:, :1], targets[:, 1:2]
     grown = functional.max_pool2d(pictures, 5, 1, 2)
     shrunk = 1 - functional.max_pool2d(1 - pictures, 5, 1, 2)
     edge = 1 + (EDGE_WEIGHT - 1) * (grown - shrunk)
-    weights = torch.tensor(CHANNEL_WEIGHTS).view(1, -1, 1, 1)
+    hard = 1 + (ORNAMENT_WEIGHT - 1) * ornaments
+    weights = torch.tensor(CHANNEL_WEIGHTS).view(1, -1, 1, 1) * edge
+    weights = torch.cat([weights[:, :1] * hard, weights[:, 1:]], dim=1)
     each = functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
-    entropy = (each * weights * edge).sum(1).mean()
+    entropy = (each * weights).sum(1).mean()
     drawn, wanted = torch.sigmoid(logits[:, 0]), targets[:, 0]
     both = (drawn * wanted).sum((1, 2))
     dice = 1 - (2 * both + 20) / (drawn.sum((1, 2)) + wanted.sum((1, 2)) + 20)

@@ -1,0 +1,88 @@
+"""Look at a sample of your own pages: what would be kept, and which threshold suits them.
+
+python -m flows.calibrate --source scans/ --output dataset/
+python -m flows.calibrate --source scans/ --output dataset/ --sample 400
+python -m flows.calibrate --source scans/ --output dataset/ --labels labels.csv
+
+OUT gets calibration/index.html (open it in a browser: pages with their boxes, uncertain ones first,
+a histogram and a suggested threshold for each method), calibration.json (the same as data) and
+labels.csv. Say in its column "label" what you see on the pages (text, mixed, illustration, blank or
+other), by hand or with the keys in the sheet, and give it back with --labels: then precision and
+recall are measured. Nothing else in OUT is touched, and a run of flows.extract with the same output
+need not read the PDFs again.
+
+All settings of flows.extract can be given; those of read, triage, regions and run matter.
+
+Exit codes: 0 done, 2 bad usage, settings or labels, 3 stopped (disk low, storage gone, output in
+use), 4 nothing usable in SRC, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+
+from prefect import flow
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.extract import count_pages
+from models.calibrate import CalibrateSettings, Calibration
+from models.errors import ExitCode
+from tasks import session
+from tasks.calibrate.run import FOLDER, draw_task, look_task, read_labels, write_task
+from tasks.calibrate.words import rows
+from tasks.discover import discover, discover_task
+from tasks.lock import locked
+
+
+class Command(CalibrateSettings, CommandLine):
+    """The settings of ``python -m flows.calibrate``."""
+
+    model_config = CommandLine.model_config
+
+
+@flow(name="calibrate", persist_result=False)
+def calibrate(settings: CalibrateSettings) -> Calibration:
+    """Show on a sample of an archive's pages what would be kept."""
+    with ExitStack() as at_the_end:
+        at_the_end.callback(session.end)
+        run = session.begin(settings)
+        at_the_end.enter_context(locked(run.output))
+        at_the_end.callback(session.end)
+        run.check_space()
+        archive = discover_task()
+        count_pages(settings, archive)
+        pages = draw_task(archive, settings)
+        seen = look_task(archive, pages)
+        return write_task(archive, settings, seen)
+
+
+def main(arguments: list[str]) -> ExitCode:
+    """The command ``python -m flows.calibrate``."""
+    command = parse_as(Command, "python -m flows.calibrate", __doc__ or "", arguments)
+    settings = tree_of(command, CalibrateSettings)
+    try:
+        run = session.begin(settings)
+        with locked(run.output):
+            # Bad labels are said before Prefect starts.
+            archive = discover(run)
+            count_pages(settings, archive)
+            read_labels(settings, run.output, archive)
+            sheet = run.output.path(f"{FOLDER}/index.html")
+    except BaseException:
+        session.end()
+        raise
+    print("Starting Prefect ...", file=sys.stderr)
+    result = calibrate(settings)
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    for name, value in [*rows(result), ("look at", sheet)]:
+        table.add_row(f"[bold]{name}[/bold]", escape(value))
+    Console().print(table)
+    return ExitCode.OK
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(main))
