@@ -92,7 +92,8 @@ def _mask(gray: Pixels, screen: Screen) -> Floats:
     small = cv2.resize(gray, size, interpolation=cv2.INTER_AREA).astype(np.uint8)
     period = screen.period / shrink
     first, second, _, _ = _swing(small, replace(screen, period=period))
-    there = (np.minimum(first, second) >= AMPLITUDE / 2).astype(np.uint8)
+    weak, strong = np.minimum(first, second), np.maximum(first, second)
+    there = ((weak >= AMPLITUDE / 2) & (weak >= DOTS * strong)).astype(np.uint8)
     side = 2 * round(2 * period) + 1
     disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
     # Specks of lines that cross at right angles go; highlights and shadows, where the dots are

@@ -87,7 +87,7 @@ def exif_turned() -> bytes:
     return coded_scan(3, exif=exif)
 
 
-GRAY, RGB, ICC = "/DeviceGray", "/DeviceRGB", "[/ICCBased 11 0 R]"
+GRAY, RGB, ICC = "/DeviceGray", "/DeviceRGB", "[/ICCBased 30 0 R]"
 DIRECT = {
     "gray": lambda: shown(scan(coded_scan(1), GRAY)),
     "color": lambda: shown(scan(coded_scan(3), RGB)),
@@ -96,7 +96,7 @@ DIRECT = {
     "progressive": lambda: shown(scan(coded_scan(3, progressive=True), RGB)),
     "restarts": lambda: shown(scan(coded_scan(3, restart_marker_rows=2), RGB)),
     "exif": lambda: shown(scan(exif_turned(), RGB)),
-    "srgb": lambda: shown(scan(coded_scan(3), ICC), o11=srgb()),
+    "srgb": lambda: shown(scan(coded_scan(3), ICC), o30=srgb()),
     "turned_90": lambda: turned(90),
     "turned_180": lambda: turned(180),
     "turned_270": lambda: turned(270),
@@ -178,7 +178,7 @@ RENDERED = {
     "askew": lambda: shown(PLAIN, "q 159 4 -4 239 2 0 cm /Im Do Q"),
     "crop_box": lambda: write(page(PLACE, "/CropBox[20 30 140 200]") | {10: PLAIN}),
     "layer_on": lambda: layered("ON"),
-    "profile": lambda: shown(scan(coded_scan(3), ICC), o11=other_profile()),
+    "profile": lambda: shown(scan(coded_scan(3), ICC), o30=other_profile()),
     "adobe_rgb": lambda: shown(scan(adobe_rgb(jfif=False), RGB)),
     "adobe_rgb_and_jfif": lambda: shown(scan(adobe_rgb(jfif=True), RGB)),
     "color_transform": lambda: shown(
@@ -217,6 +217,13 @@ def both_ways(
     return direct, rendered
 
 
+def cropped(whole: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The part of a page as rendered whole."""
+    high, wide = whole.shape[:2]
+    rows = slice(round(PART[1] * high), round(PART[3] * high))
+    return whole[rows, round(PART[0] * wide) : round(PART[2] * wide)]
+
+
 def difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
     """The largest difference in grey levels once details of a pixel or two are evened out.
 
@@ -235,16 +242,18 @@ def test_decoded_directly_it_is_the_rendered_picture(
     assert native is not None
     # Where colours are stored at half the resolution, decoders interpolate them in their own ways.
     # The wavelets of JPEG 2000 leave more detail in a small picture than evening out does.
-    largest, mean = (20, 6) if name.startswith("jpx") else (16, 1)
+    largest, mean = (20, 6) if name.startswith("jpx") else (16, 1.5)
     for gray in (True, False):
         for scale in SCALES:
             # JPEG 2000 gains by being decoded at a half or less, and is rendered otherwise.
             if scale > 0.5 and name.startswith("jpx"):
                 continue
-            for box in (WHOLE, PART):
-                both = both_ways(reader, monkeypatch, scale * native, gray, box)
-                assert difference(*both) < largest
-                assert np.abs(both[0].astype(int) - both[1]).mean() < mean
+            both = both_ways(reader, monkeypatch, scale * native, gray, WHOLE)
+            assert difference(*both) < largest
+            assert np.abs(both[0].astype(int) - both[1]).mean() < mean
+            # A part is a crop of the whole, which at such scales is not true of the renderer.
+            part = both_ways(reader, monkeypatch, scale * native, gray, PART)[0]
+            assert np.array_equal(part, cropped(both[0]))
 
 
 @pytest.mark.parametrize("name", [name for name in DIRECT if not name.startswith("jpx")])
@@ -258,12 +267,9 @@ def test_at_its_own_resolution_it_is_the_same_pixel_by_pixel(
     assert {SIDE_X, SIDE_Y} == set(whole[0].shape[:2])
     exact = not facts.color or name == "full_color"
     assert np.abs(whole[0].astype(int) - whole[1]).mean() < (0.1 if exact else 1)
-    # A part is a crop of the whole.
-    part = both_ways(reader, monkeypatch, facts.native_dpi, not facts.color, PART)[0]
-    high, wide = whole[0].shape[:2]
-    rows = slice(round(PART[1] * high), round(PART[3] * high))
-    columns = slice(round(PART[0] * wide), round(PART[2] * wide))
-    assert np.array_equal(part, whole[0][rows, columns])
+    part = both_ways(reader, monkeypatch, facts.native_dpi, not facts.color, PART)
+    assert np.array_equal(part[0], cropped(whole[0]))
+    assert np.array_equal(part[1], cropped(whole[1]))
 
 
 @pytest.mark.parametrize("name", RENDERED)
