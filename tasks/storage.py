@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EBADF, EDQUOT, EINVAL, ENOSPC, ENOTSUP
+from pathlib import Path
 from typing import IO, Any
 
 import fsspec
@@ -158,6 +159,16 @@ class Storage:
         """Remove a file; it is no error if it is gone already."""
         with named_errors(f"removing {self.path(name)}"), suppress(FileNotFoundError):
             self.fs.rm_file(self.path(name))
+
+    def sweep(self) -> None:
+        """Remove the large files a killed run was writing at the root.
+
+        Those elsewhere are small, and overwritten when their turn comes again.
+        """
+        if self.local:
+            with named_errors(f"tidying {self.path()}"):
+                for partial in Path(self.path()).glob(f".*{PARTIAL}"):
+                    partial.unlink(missing_ok=True)
 
     def free_bytes(self) -> int | None:
         """Free space in bytes; None where storage has no such notion."""

@@ -93,3 +93,11 @@ def test_remote_outputs_are_not_locked(memory: Any) -> None:
     with locked(output), locked(output):
         pass
     assert output.names("") == {}
+
+
+def test_what_a_killed_run_was_writing_does_not_stay(tmp_path: Path) -> None:
+    (tmp_path / ".dataset.zip.partial").write_bytes(b"half a ZIP")
+    (tmp_path / "dataset.zip").write_bytes(b"a whole one")
+    with locked(Storage(str(tmp_path))):
+        pass
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["dataset.zip"]
