@@ -141,7 +141,7 @@ def tree_of(command: CommandLine, kind: type[S]) -> S:
     return kind.model_construct(**fields)  # type: ignore[return-value]
 
 
-def run_command(main: Callable[[list[str]], ExitCode]) -> int:
+def run_command(main: Callable[[list[str]], int]) -> int:
     """Run a flow's main function, and turn whatever happens into an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     _quiet_console()

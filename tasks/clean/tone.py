@@ -35,8 +35,9 @@ RIM, RIM_PAPER, SIDES = 0.08, 0.70, 3
 from the edge some line must be paper for at least `RIM_PAPER` of its length. Crops have a margin,
 a plate may run out of the page on one side, and scans of pages have dark borders."""
 WHITE_POINT, KNEE = (0.88, 0.94), 0.75
-"""What becomes white, as a share of the paper's brightness: above where the paper's own grain ends,
-within the first bounds. Below the second the curve lightens nothing. The palest lines of a scan lie at about 0.85."""
+"""Shares of the paper's brightness. What is above the first becomes white: where the paper's own
+grain ends, but within these bounds. What is below the second the curve leaves alone. The palest
+lines of a scan lie at about 0.85."""
 STRIP = 256
 """Rows worked at a time, so that a large crop needs no second copy in floating point."""
 

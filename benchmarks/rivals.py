@@ -1,0 +1,232 @@
+"""The contestants of ``benchmarks.speed``: the same archive, each in a process of its own.
+
+    python -m benchmarks.rivals NAME ARCHIVE OUTPUT
+
+Rivals differ in the renderer; after it all do what the article does: keep a page if the standard
+deviation of its grey is over 45, resize it to 1024×1024 with LANCZOS, write it as JPEG 92. Ours
+do what this project does by default: find the illustrations, cut them out at the scan's own
+resolution, fit and write them with their records.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.measure import announce, say
+from models.settings import Run, Settings
+
+ZOOM = 2
+DPI = 72 * ZOOM
+SIGMA = 45.0
+SIDE = 1024
+QUALITY = 92
+CHUNK = 10
+"""Pages a process of the plain pool takes at a time."""
+
+Ready = Callable[[], None]
+Result = tuple[int, int]
+"""Pages, and kept pages."""
+
+
+def article(archive: Path, output: Path, ready: Ready) -> Result:
+    """The article's loop as it stands: PyMuPDF, one process."""
+    pymupdf = mupdf()
+    ready()
+    pages = kept = 0
+    for path in pdfs(archive):
+        with pymupdf.open(path) as document:
+            for page in document:
+                pages += 1
+                kept += judge(render(page), output / f"{path.stem}-{page.number}.jpg")
+    return pages, kept
+
+
+def pool(archive: Path, output: Path, ready: Ready) -> Result:
+    """PyMuPDF in a plain process pool, as its documentation advises."""
+    pymupdf = mupdf()
+    with multiprocessing.Pool() as workers:
+        ready()
+        jobs = []
+        for path in pdfs(archive):
+            with pymupdf.open(path) as document:
+                starts = range(0, len(document), CHUNK)
+            jobs += [(path, start, output) for start in starts]
+        results = list(workers.imap_unordered(some_pages, jobs))
+    return sum(pages for pages, _ in results), sum(kept for _, kept in results)
+
+
+def some_pages(job: tuple[Path, int, Path]) -> Result:
+    """A few pages, in a process of the pool."""
+    path, start, output = job
+    kept = 0
+    with mupdf().open(path) as document:
+        numbers = range(start, min(start + CHUNK, len(document)))
+        for number in numbers:
+            kept += judge(render(document[number]), output / f"{path.stem}-{number}.jpg")
+    return len(numbers), kept
+
+
+def pdf2image(archive: Path, output: Path, ready: Ready) -> Result:
+    """Poppler through pdf2image, a PDF in one call."""
+    from pdf2image import convert_from_path
+
+    ready()
+    pages = kept = 0
+    for path in pdfs(archive):
+        for number, image in enumerate(convert_from_path(path, dpi=DPI)):
+            pages += 1
+            kept += judge(image, output / f"{path.stem}-{number}.jpg")
+    return pages, kept
+
+
+def pypdfium2(archive: Path, output: Path, ready: Ready) -> Result:
+    """PDFium through pypdfium2, one process."""
+    import pypdfium2  # type: ignore[import-untyped]
+
+    ready()
+    pages = kept = 0
+    for path in pdfs(archive):
+        with pypdfium2.PdfDocument(path) as document:
+            for number in range(len(document)):
+                page = document[number]
+                image = page.render(scale=ZOOM).to_pil().convert("RGB")
+                page.close()
+                pages += 1
+                kept += judge(image, output / f"{path.stem}-{number}.jpg")
+    return pages, kept
+
+
+def functions(archive: Path, output: Path, ready: Ready) -> Result:
+    """Ours: the functions alone, one process."""
+    import cv2
+
+    from models.records import Pdf
+    from tasks import work
+    from tasks.decide import decide
+    from tasks.keys import Keys
+
+    cv2.setNumThreads(1)
+    settings = settings_of(archive, output)
+    recipe = Keys(settings).recipe
+    method = settings.triage.method
+    ready()
+    pages = kept = 0
+    for path in pdfs(archive):
+        facts = work.inspect(str(path), ())
+        name = path.stem
+        pdf = Pdf(name=path.name, path=str(path), facts=facts, volume=name)
+        pdf = pdf.model_copy(update={"sha256": work.hash_file(str(path))})
+        for index in range(facts.page_count):
+            pages += 1
+            look = work.look(str(path), (), index, settings.read, method, "")
+            assert look.detection is not None
+            regions = decide(look.detection, settings).regions
+            if not regions:
+                continue
+            _, files = work.cut(str(path), (), pdf, look, regions, recipe, "")
+            kept += bool(files)
+            for number, data in enumerate(files):
+                (output / f"{name}-{index}-{number}.jpg").write_bytes(data)
+    return pages, kept
+
+
+def workers(archive: Path, output: Path, ready: Ready) -> Result:
+    """Ours: the whole job with its pool of workers, without Prefect."""
+    from tasks import session
+    from tasks.discover import discover
+    from tasks.extract import Group, extract_pages
+    from tasks.package import package
+    from tasks.publish import publish
+    from tasks.triage import triage
+
+    run = session.begin(settings_of(archive, output))
+    ready()
+    found = discover(run)
+    for pdf in found:
+        if pdf.fault or pdf.duplicate_of:
+            continue
+        pages = triage(run, pdf)
+        if pages:
+            extract_pages(run, Group(pdf, pages))
+    summary = publish(run, found)
+    package(run)
+    session.end()
+    return summary.pages.total, summary.pages.kept
+
+
+def flow(archive: Path, output: Path, ready: Ready) -> Result:
+    """Ours: the whole Prefect flow, as it is run in a shell."""
+    from flows import extract as module
+    from models.records import Summary
+    from tasks.session import Session
+
+    whole = module.run_extract
+
+    def begun(run: Session) -> Summary:
+        # By now Prefect is imported, the server is found, and the flow run has begun.
+        ready()
+        return whole(run)
+
+    module.run_extract = begun
+    summary = module.extract(settings_of(archive, output))
+    return summary.pages.total, summary.pages.kept
+
+
+CONTESTANTS = {
+    "article": article,
+    "pool": pool,
+    "pdf2image": pdf2image,
+    "pypdfium2": pypdfium2,
+    "functions": functions,
+    "workers": workers,
+    "flow": flow,
+}
+
+
+def pdfs(archive: Path) -> Iterator[Path]:
+    """The PDFs of an archive in the order of their names."""
+    return iter(sorted(path for path in archive.rglob("*") if path.suffix.lower() == ".pdf"))
+
+
+def settings_of(archive: Path, output: Path) -> Settings:
+    """The project's defaults."""
+    return Settings(source=str(archive), output=str(output), run=Run(disk_reserve_mb=0))
+
+
+def mupdf() -> Any:
+    """PyMuPDF, which has no types; imported by those who use it."""
+    import pymupdf
+
+    return pymupdf
+
+
+def render(page: Any) -> Image.Image:
+    """A page at twice its size in points, as the article renders it."""
+    pixmap = page.get_pixmap(matrix=mupdf().Matrix(ZOOM, ZOOM))
+    return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples)
+
+
+def judge(image: Image.Image, target: Path) -> bool:
+    """Keep a page, or not, by the article's rule."""
+    if np.array(image.convert("L")).std() <= SIGMA:
+        return False
+    image.resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(target, "JPEG", quality=QUALITY)
+    return True
+
+
+def main() -> None:
+    """Run one contestant."""
+    name, archive, output = sys.argv[1:]
+    Path(output).mkdir(parents=True, exist_ok=True)
+    announce(*CONTESTANTS[name](Path(archive), Path(output), lambda: say("ready")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Verification: is the dataset on the disk what its records say?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from typing import IO, Any, cast
+
+from models.records import Outcome, PageLine, Record, Sample, Summary
+from tasks.discover import last_time
+from tasks.package import DATASET, PACKED
+from tasks.plan import PUBLISHED
+from tasks.progress import Progress
+from tasks.publish import MANIFEST, PAGES, SUMMARY
+from tasks.storage import Storage
+
+
+class Problem(Record):
+    """Something that is not as the records say.
+
+    Attributes:
+        file_name: Path relative to the output.
+        what: What is wrong, in words.
+    """
+
+    file_name: str
+    what: str
+
+
+def verify(output: Storage, progress: Progress) -> list[Problem]:
+    """Compare files, page list, sums and ZIP with the records.
+
+    Args:
+        output: A finished dataset.
+        progress: Told of every sample.
+
+    Returns:
+        What is wrong, in the order of the manifest; empty if all is well.
+
+    Raises:
+        FileNotFoundError: There is no finished dataset.
+        StorageGone: It cannot be read.
+    """
+    Summary.model_validate_json(output.read(SUMMARY))
+    samples = [Sample.model_validate_json(line) for line in output.lines(MANIFEST)]
+    progress.start(len(samples), "verifying")
+    problems: list[Problem] = []
+    for sample in samples:
+        problems += _check_sample(output, sample)
+        progress.advance()
+    progress.stop()
+    return [*problems, *_check_pages(output, samples), *_check_zip(output, samples)]
+
+
+def repair(output: Storage, problems: list[Problem]) -> None:
+    """Take away what is wrong, so that the next run of extraction makes it again.
+
+    The records of finished pages stay; only files that are not what they should be go.
+    """
+    for problem in problems:
+        output.remove(problem.file_name)
+    for name in (PUBLISHED, PACKED):
+        output.remove(name)
+
+
+def _check_sample(output: Storage, sample: Sample) -> Iterator[Problem]:
+    try:
+        data = output.read(sample.file_name)
+    except FileNotFoundError:
+        yield Problem(file_name=sample.file_name, what="is missing")
+        return
+    if hashlib.sha256(data).hexdigest() != sample.sha256:
+        yield Problem(file_name=sample.file_name, what="is not the file that was written")
+
+
+def _check_pages(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
+    """Every page of the archive has one line, and the kept ones name the manifest's samples."""
+    counts = {pdf.name: pdf.facts.page_count for pdf in last_time(output) if pdf.facts}
+    expected = [(name, index) for name in sorted(counts) for index in range(counts[name])]
+    lines = [PageLine.model_validate_json(line) for line in output.lines(PAGES)]
+    if [(line.pdf, line.page_index) for line in lines] != expected:
+        yield Problem(
+            file_name=PAGES, what=f"has {len(lines)} lines; the archive has {len(expected)} pages"
+        )
+    named = [name for line in lines if line.outcome is Outcome.KEPT for name in line.samples]
+    if named != [sample.file_name for sample in samples]:
+        yield Problem(file_name=MANIFEST, what=f"does not list the samples that {PAGES} names")
+
+
+def _check_zip(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
+    try:
+        with (
+            output.fs.open(output.path(DATASET), "rb") as stream,
+            zipfile.ZipFile(cast(IO[bytes], stream)) as archive,
+        ):
+            wrong = _first_difference(archive, output, samples)
+    except FileNotFoundError:
+        wrong = "is missing"
+    except (zipfile.BadZipFile, EOFError) as error:
+        wrong = f"is damaged: {error}"
+    if wrong:
+        yield Problem(file_name=DATASET, what=wrong)
+
+
+def _first_difference(
+    archive: zipfile.ZipFile, output: Storage, samples: list[Sample]
+) -> str | None:
+    expected = sorted([MANIFEST, *(sample.file_name for sample in samples)])
+    if archive.namelist() != expected:
+        return "does not hold the samples of the manifest"
+    if archive.read(MANIFEST) != output.read(MANIFEST):
+        return "holds another manifest"
+    hashes = {sample.file_name: sample.sha256 for sample in samples}
+    for name, sha256 in hashes.items():
+        if hashlib.sha256(archive.read(name)).hexdigest() != sha256:
+            return f"holds another {name}"
+    return None
+
+
+def settings_of_last_run(output: Storage) -> dict[str, Any]:
+    """The settings the dataset was made with; passwords are not among them."""
+    settings: dict[str, Any] = json.loads(output.read(SUMMARY))["settings"]
+    settings["read"]["passwords"] = []
+    return settings
