@@ -14,13 +14,18 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
 from benchmarks.measure import announce, say
-from models.settings import Run, Settings
+
+if TYPE_CHECKING:
+    # Nobody's memory should hold what others need.
+    from models.records import Summary
+    from models.settings import Settings
+    from tasks.session import Session
 
 ZOOM = 2
 DPI = 72 * ZOOM
@@ -147,6 +152,7 @@ def workers(archive: Path, output: Path, ready: Ready) -> Result:
     from tasks.triage import triage
 
     run = session.begin(settings_of(archive, output))
+    start_workers(run)
     ready()
     found = discover(run)
     for pdf in found:
@@ -164,13 +170,12 @@ def workers(archive: Path, output: Path, ready: Ready) -> Result:
 def flow(archive: Path, output: Path, ready: Ready) -> Result:
     """Ours: the whole Prefect flow, as it is run in a shell."""
     from flows import extract as module
-    from models.records import Summary
-    from tasks.session import Session
 
     whole = module.run_extract
 
     def begun(run: Session) -> Summary:
         # By now Prefect is imported, the server is found, and the flow run has begun.
+        start_workers(run)
         ready()
         return whole(run)
 
@@ -195,8 +200,19 @@ def pdfs(archive: Path) -> Iterator[Path]:
     return iter(sorted(path for path in archive.rglob("*") if path.suffix.lower() == ".pdf"))
 
 
+def start_workers(run: Session) -> None:
+    """Have all worker processes start and load what they need, before the clock does."""
+    from tasks.detect import make_detector
+
+    warm = [run.pool.submit(make_detector, "none", timeout_s=60) for _ in range(run.pool.workers)]
+    for future in warm:
+        future.exception()
+
+
 def settings_of(archive: Path, output: Path) -> Settings:
     """The project's defaults."""
+    from models.settings import Run, Settings
+
     return Settings(source=str(archive), output=str(output), run=Run(disk_reserve_mb=0))
 
 

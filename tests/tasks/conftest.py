@@ -89,3 +89,9 @@ def tree(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+@pytest.fixture(params=["local", "memory"])
+def output(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> str:
+    """An output on the disk, and one on a filesystem that is not local."""
+    return str(tmp_path / "the output") if request.param == "local" else "memory://bucket/out"

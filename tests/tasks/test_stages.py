@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import DiskLow, StorageGone
+from models.errors import DiskLow
 from models.records import Cut, Look, Summary
 from tasks import extract, package, triage
 from tasks.discover import discover
@@ -60,11 +60,6 @@ def read_published(output: Storage) -> dict[str, str]:
 
 def lines(output: Storage, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in output.lines(name)]
-
-
-@pytest.fixture(params=["local", "memory"])
-def output(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> str:
-    return str(tmp_path / "the output") if request.param == "local" else "memory://bucket/out"
 
 
 def test_every_page_ends_in_one_place(source: Path, output: str, open_session: OpenSession) -> None:
@@ -342,51 +337,6 @@ def test_the_zip_is_the_same_whenever_it_is_made(
     assert package.packed_size(run.output) is None
     assert package.package(run) == len(first)
     assert run.output.read("dataset.zip") == first
-
-
-def fake_manifest(run: Session, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"images/v/p{n:06d}-1.jpg" for n in range(count)]
-    line = '{{"file_name": "{}", "bytes": 1}}'
-    run.output.write("manifest.jsonl", "\n".join(map(line.format, names)).encode())
-    real = run.output.read
-    monkeypatch.setattr(
-        run.output, "read", lambda name: b"x" if name.startswith("images/") else real(name)
-    )
-
-
-def test_more_members_than_a_plain_zip_can_hold(
-    tmp_path: Path, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_session(tmp_path, tmp_path / "out")
-    fake_manifest(run, 65_600, monkeypatch)
-    size = package.package(run)
-    path = tmp_path / "out" / "dataset.zip"
-    assert path.stat().st_size == size
-    with zipfile.ZipFile(path) as archive:
-        assert len(archive.namelist()) == 65_601
-    with path.open("rb") as stream:
-        stream.seek(-200, 2)
-        assert b"PK\x06\x06" in stream.read(), "the end record of ZIP64"
-
-
-def test_packing_stops_before_the_disk_is_full(
-    tmp_path: Path, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_session(tmp_path, tmp_path / "out")
-    run.output.write("manifest.jsonl", b'{"file_name": "images/v/p1-1.jpg", "bytes": %d}' % 10**18)
-    with pytest.raises(DiskLow, match="are needed"):
-        package.package(run)
-    assert not list((tmp_path / "out").glob("*dataset*"))
-
-
-def test_a_sample_that_vanishes_while_packing_stops_the_run(
-    tmp_path: Path, open_session: OpenSession, output: str
-) -> None:
-    run = open_session(tmp_path, output, run={"scratch": str(tmp_path / "not yet there")})
-    run.output.write("manifest.jsonl", b'{"file_name": "images/v/p1-1.jpg", "bytes": 1}')
-    with pytest.raises(StorageGone, match=r"p1-1\.jpg vanished"):
-        package.package(run)
-    assert set(run.output.names("")) == {"manifest.jsonl"}
 
 
 def test_an_empty_dataset_is_packed_too(
