@@ -75,7 +75,10 @@ def main() -> None:
         begun = time.monotonic()
         pages = multiply(folder / "source", arguments.gigabytes * GB, os.cpu_count() or 1)
         size = sum(path.stat().st_size for path in (folder / "source").iterdir())
-        print(f"made {size / GB:.2f} GB, {pages} pages, in {time.monotonic() - begun:.0f} s")
+        print(
+            f"made {size / GB:.2f} GB, {pages} pages, in {time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
         undisturbed = run(folder, Account(), every_s=float("inf"))
         tell("undisturbed", pages, undisturbed)
         killed = run(folder, Account(), every_s=undisturbed.seconds / (KILLS + 1))
@@ -85,8 +88,13 @@ def main() -> None:
     finally:
         for place in ("source", "output", "scratch", "prefect"):
             shutil.rmtree(folder / place, ignore_errors=True)
-    report = {"bytes": size, "pages": pages, "same_zip": same}
-    report |= {"undisturbed": asdict(undisturbed), "killed": asdict(killed)}
+    report = {
+        "bytes": size,
+        "pages": pages,
+        "same_zip": same,
+        "undisturbed": asdict(undisturbed),
+        "killed": asdict(killed),
+    }
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(report, indent=2), encoding="utf-8")
     if not same:

@@ -5,6 +5,7 @@ A page is one colour JPEG on toned paper, of about 1 MB, and 27 pages in 100 hol
 
 from __future__ import annotations
 
+import multiprocessing
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -66,10 +67,15 @@ def multiply(folder: Path, size: float, processes: int) -> int:
         pages = max(1, round(size / bytes_per_page))
         starts = range(0, pages, PAGES_PER_PDF)
         counts = [min(PAGES_PER_PDF, pages - start) for start in starts]
-        with ProcessPoolExecutor(processes) as pool:
-            for number, count in enumerate(counts):
-                target = folder / f"volume-{number + 1:03d}.pdf"
-                pool.submit(_vary, source, target, number * PAGES_PER_PDF, count)
+        jobs = [
+            (source, folder / f"volume-{number + 1:03d}.pdf", number * PAGES_PER_PDF, count)
+            for number, count in enumerate(counts)
+        ]
+        # Forked processes would wait for threads of OpenCV that exist in this one alone.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, context) as pool:
+            for _ in pool.map(_vary, *zip(*jobs, strict=True)):
+                pass
     return pages
 
 

@@ -20,7 +20,6 @@ use), 4 nothing usable in SRC, 130 interrupted.
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 
 from prefect import flow
 from rich.console import Console
@@ -35,7 +34,6 @@ from tasks import session
 from tasks.calibrate.run import FOLDER, draw_task, look_task, read_labels, write_task
 from tasks.calibrate.words import rows
 from tasks.discover import discover, discover_task
-from tasks.lock import locked
 
 
 class Command(CalibrateSettings, CommandLine):
@@ -47,17 +45,16 @@ class Command(CalibrateSettings, CommandLine):
 @flow(name="calibrate", persist_result=False)
 def calibrate(settings: CalibrateSettings) -> Calibration:
     """Show on a sample of an archive's pages what would be kept."""
-    with ExitStack() as at_the_end:
-        at_the_end.callback(session.end)
+    try:
         run = session.begin(settings)
-        at_the_end.enter_context(locked(run.output))
-        at_the_end.callback(session.end)
         run.check_space()
         archive = discover_task()
         count_pages(settings, archive)
         pages = draw_task(archive, settings)
         seen = look_task(archive, pages)
         return write_task(archive, settings, seen)
+    finally:
+        session.end()
 
 
 def main(arguments: list[str]) -> ExitCode:
@@ -65,18 +62,17 @@ def main(arguments: list[str]) -> ExitCode:
     command = parse_as(Command, "python -m flows.calibrate", __doc__ or "", arguments)
     settings = tree_of(command, CalibrateSettings)
     try:
+        # The output is held from here to the end of the flow, which takes this session over.
         run = session.begin(settings)
-        with locked(run.output):
-            # Bad labels are said before Prefect starts.
-            archive = discover(run)
-            count_pages(settings, archive)
-            read_labels(settings, run.output, archive)
-            sheet = run.output.path(f"{FOLDER}/index.html")
-    except BaseException:
+        # Bad labels are said before Prefect starts.
+        archive = discover(run)
+        count_pages(settings, archive)
+        read_labels(settings, run.output, archive)
+        sheet = run.output.path(f"{FOLDER}/index.html")
+        print("Starting Prefect ...", file=sys.stderr)
+        result = calibrate(settings)
+    finally:
         session.end()
-        raise
-    print("Starting Prefect ...", file=sys.stderr)
-    result = calibrate(settings)
     table = Table(show_header=False, box=None, padding=(0, 2))
     for name, value in [*rows(result), ("look at", sheet)]:
         table.add_row(f"[bold]{name}[/bold]", escape(value))

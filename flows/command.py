@@ -8,9 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
+import httpx
+from pydantic import ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     CliSettingsSource,
@@ -21,7 +22,7 @@ from pydantic_settings import (
 )
 
 from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
-from models.settings import Settings
+from models.settings import Settings, with_preset
 from tasks.orphans import end_orphans, mark_children
 
 
@@ -45,6 +46,14 @@ class CommandLine(BaseSettings):
 
     config: str | None = None
     """YAML file with any of these settings, grouped as they are here."""
+    preset: Literal["article"] | None = None
+    """A named set of settings, which all others override. article: the pipeline this project
+    grew out of (2× zoom, sigma over 45, whole pages stretched to 1024×1024, JPEG 92)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_preset(cls, data: Any) -> Any:
+        return with_preset(data) if isinstance(data, dict) else data
 
 
 class Command(Settings, CommandLine):
@@ -125,7 +134,8 @@ def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
 
 def _explain(error: Any) -> str:
     field = ".".join(str(part) for part in error["loc"]) or "settings"
-    given = error.get("input")
+    # A password is never shown, not even a wrong one.
+    given = None if "passwords" in field else error.get("input")
     shown = f" (given: {given!r})" if isinstance(given, str | int | float) else ""
     return f"{field}: {error['msg']}{shown}"
 
@@ -149,15 +159,40 @@ def run_command(main: Callable[[list[str]], int]) -> int:
     mark_children()
     try:
         return main(sys.argv[1:])
-    except StopRun as error:
-        print(f"{error.message}\n{error.cure}", file=sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt:
-        print("Interrupted; the same command goes on from here.", file=sys.stderr)
+        say("Interrupted; the same command goes on from here.")
         return ExitCode.INTERRUPTED
     except IntaglioError as error:
-        print(f"{error.message}\n{error.cure}", file=sys.stderr)
-        return 1
+        say(f"{error.message}\n{error.cure}")
+        return error.exit_code if isinstance(error, StopRun) else 1
+    except Exception as error:
+        if not _is_unreachable(error):
+            raise
+        say(
+            f"Prefect's server at {os.environ.get('PREFECT_API_URL')} does not answer.\n"
+            "Start it (prefect server start), or unset PREFECT_API_URL to run without one."
+        )
+        return ExitCode.STOPPED
+
+
+def say(text: str) -> None:
+    """Tell the user something that went wrong."""
+    print(printable(text), file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: what a file name may hold must not move cursors or ring bells."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def _is_unreachable(error: BaseException) -> bool:
+    """Whether the cause of an error is that Prefect's API cannot be reached."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, httpx.TransportError):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def _quiet_console() -> None:

@@ -18,11 +18,9 @@ storage gone, output in use), 4 nothing usable in SRC, or anything quarantined u
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections import Counter, deque
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,20 +29,20 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.command import parse, run_command, settings_of
+from flows.command import parse, printable, run_command, settings_of
 from models.errors import ExitCode, NothingUsable
 from models.records import Pdf, Summary
 from models.settings import Settings
 from tasks import session
 from tasks.discover import discover, discover_task
 from tasks.extract import Group, extract_task, group_size
-from tasks.lock import locked
 from tasks.package import package_task
 from tasks.plan import estimate, finished, remember_published
-from tasks.publish import SUMMARY, publish_task
+from tasks.publish import SUMMARY, publish_faults, publish_task
 from tasks.report import print_table, report_task
 from tasks.session import Session
-from tasks.triage import PageToCut, triage_task
+from tasks.triage import PageToCut, is_done, triage_task
+from tasks.worker import peak_bytes
 
 AHEAD = 3
 """PDFs looked at while the pages of earlier ones are still being cut."""
@@ -57,13 +55,10 @@ THREADS: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=8)
 @flow(name="extract", task_runner=THREADS, persist_result=False)  # type: ignore[arg-type]
 def extract(settings: Settings) -> Summary:
     """Turn an archive of scanned periodicals into an image dataset of its illustrations."""
-    with ExitStack() as at_the_end:
-        at_the_end.callback(session.end)
-        run = session.begin(settings)
-        at_the_end.enter_context(locked(run.output))
-        # Once more, before the lock is let go: nothing may work here when another run can begin.
-        at_the_end.callback(session.end)
-        return run_extract(run)
+    try:
+        return run_extract(session.begin(settings))
+    finally:
+        session.end()
 
 
 def run_extract(run: Session) -> Summary:
@@ -72,20 +67,19 @@ def run_extract(run: Session) -> Summary:
     settings = run.settings
     run.check_space()
     archive = discover_task()
-    total = count_pages(settings, archive)
+    total = count_or_explain(run, archive)
     run.progress.start(total)
-    work_pdfs(archive, group_size(settings, total))
+    work_pdfs(run, archive, group_size(settings, total))
     run.progress.stop()
     summary = publish_task(archive)
     zip_bytes = package_task()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     summary = summary.model_copy(
         update={
             "zip_bytes": zip_bytes,
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - clock, 3),
-            "pages_worked": run.looked or run.cut,
-            "peak_parent_bytes": peak * 1024,
+            "pages_worked": max(run.looked, run.cut),
+            "peak_parent_bytes": peak_bytes(),
             "peak_worker_bytes": run.pool.peak_worker_bytes,
         }
     )
@@ -111,7 +105,16 @@ def count_pages(settings: Settings, archive: list[Pdf]) -> int:
     return total
 
 
-def work_pdfs(archive: list[Pdf], pages_per_task: int) -> None:
+def count_or_explain(run: Session, archive: list[Pdf]) -> int:
+    """Pages of the archive; if there are none, the quarantine says why."""
+    try:
+        return count_pages(run.settings, archive)
+    except NothingUsable:
+        publish_faults(run, archive)
+        raise
+
+
+def work_pdfs(run: Session, archive: list[Pdf], pages_per_task: int) -> None:
     """Look at all PDFs and cut their kept pages.
 
     Triage runs a few PDFs ahead, so that the workers never wait and few pages wait to be cut.
@@ -122,16 +125,30 @@ def work_pdfs(archive: list[Pdf], pages_per_task: int) -> None:
     while todo or triaged:
         while todo and len(triaged) < AHEAD:
             pdf = todo.popleft()
-            triaged.append((pdf, triage_task.submit(pdf)))
+            if not is_done(run, pdf):
+                triaged.append((pdf, triage_task.submit(pdf)))
+        if not triaged:
+            break
         pdf, looked = triaged.popleft()
         pages = looked.result()
         starts = range(0, len(pages), pages_per_task)
         groups = [Group(pdf, pages[i : i + pages_per_task]) for i in starts]
         if groups:
             cutting.append(extract_task.map(groups))
-        while len(cutting) > AHEAD or (cutting and not (todo or triaged)):
-            for future in cutting.popleft():
-                future.result()
+        while len(cutting) > AHEAD:
+            wait_for(cutting.popleft())
+    for futures in cutting:
+        wait_for(futures)
+
+
+def wait_for(futures: list[PrefectFuture[int]]) -> None:
+    """Wait until a PDF's groups are cut.
+
+    Raises:
+        StopRun: One of them failed.
+    """
+    for future in futures:
+        future.result()
 
 
 def main(arguments: list[str]) -> ExitCode:
@@ -141,21 +158,19 @@ def main(arguments: list[str]) -> ExitCode:
     if command.dry_run:
         return dry_run(settings)
     try:
+        # The output is held from here to the end of the flow, which takes this session over.
         run = session.begin(settings)
-        with locked(run.output):
-            archive = discover(run)
-            count_pages(settings, archive)
-            done = finished(run, archive)
-    except BaseException:
+        archive = discover(run)
+        count_or_explain(run, archive)
+        summary = finished(run, archive)
+        if summary:
+            print("Nothing to do: every page is finished and packed.")
+            summary = summary.model_copy(update={"pages_worked": 0})
+        else:
+            print("Starting Prefect ...", file=sys.stderr)
+            summary = extract(settings)
+    finally:
         session.end()
-        raise
-    if done:
-        summary = Summary.model_validate_json(run.output.read(SUMMARY))
-        print("Nothing to do: every page is finished and packed.")
-        session.end()
-    else:
-        print("Starting Prefect ...", file=sys.stderr)
-        summary = extract(settings)
     print_table(summary, settings.output)
     quarantined = summary.pages.quarantined + summary.pdfs.quarantined
     return ExitCode.UNUSABLE if settings.strict and quarantined else ExitCode.OK
@@ -164,7 +179,7 @@ def main(arguments: list[str]) -> ExitCode:
 def dry_run(settings: Settings) -> ExitCode:
     """Say what a run would do, from a few pages really worked."""
     try:
-        run = session.begin(settings)
+        run = session.begin(settings, lock=False)
         archive = discover(run, remember=False)
         guess = estimate(run, archive)
     finally:
@@ -173,7 +188,7 @@ def dry_run(settings: Settings) -> ExitCode:
     size = naturalsize(sum(pdf.size for pdf in archive))
     print(f"PDFs            {len(archive):,} with {size}")
     for pdf in faults:
-        print(f"  quarantined   {pdf.name}: {pdf.fault.kind}")  # type: ignore[union-attr]
+        print(printable(f"  quarantined   {pdf.name}: {pdf.fault.kind}"))  # type: ignore[union-attr]
     print(f"pages           {guess.pages:,}, of which {guess.left:,} are not finished")
     print(f"estimated kept  {guess.kept:,} pages")
     print(f"estimated disk  {naturalsize(2 * guess.sample_bytes)} (samples, and the ZIP of them)")

@@ -152,6 +152,13 @@ class UnreadableFile(InputFault):
     cure = "Check the file's permissions and that it still exists, and run again."
 
 
+class TooLargeForScratch(InputFault):
+    """A remote PDF alone is larger than scratch may be."""
+
+    kind = "too_large_for_scratch"
+    cure = "Raise --run.scratch-budget-mb and run again."
+
+
 class DamagedPage(InputFault):
     """The page cannot be rendered."""
 

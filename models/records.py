@@ -204,6 +204,7 @@ class Pdf(Record):
         path: Where to open it: a local path or an fsspec URL.
         size: Bytes.
         stamp: Changes when the file does (modification time, or the storage's ETag).
+        key: Key of the facts, or of the fault.
         volume: Name of its folder below ``images/``.
         duplicate_of: Name of the PDF with the same bytes that is worked in its stead.
     """
@@ -215,7 +216,7 @@ class Pdf(Record):
     sha256: Sha256 | None = None
     facts: PdfFacts | None = None
     fault: Fault | None = None
-    limits: str = ""
+    key: str = ""
     volume: str = ""
     duplicate_of: str | None = None
 

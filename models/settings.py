@@ -18,7 +18,13 @@ Kind = Literal["engraving", "photograph", "ornament", "map", "music", "table", "
 class Group(BaseModel):
     """Base of all groups: immutable, and an unknown name is an error, never ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        # A default must be what it becomes when it is written down and read again: 60 is 60.0.
+        validate_default=True,
+    )
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -151,9 +157,6 @@ class Settings(Group):
     """A PDF, a folder (searched recursively), a glob, a text file of paths, or an fsspec URL."""
     output: str = Field(min_length=1)
     """Folder or fsspec URL of the dataset. Running again on the same output resumes."""
-    preset: Literal["article"] | None = None
-    """A named set of settings, which all others override. article: the pipeline this project
-    grew out of (2× zoom, sigma over 45, whole pages stretched to 1024×1024, JPEG 92)."""
     read: Read = Read()
     triage: Triage = Triage()
     regions: Regions = Regions()
@@ -171,21 +174,6 @@ class Settings(Group):
             raise ValueError("must not be blank")
         return value
 
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_preset(cls, data: Any) -> Any:
-        preset = data.get("preset") if isinstance(data, dict) else None
-        if not isinstance(preset, str) or preset not in PRESETS:
-            return data
-        merged = dict(data)
-        for group, values in PRESETS[preset].items():
-            given = data.get(group, {})
-            if isinstance(given, BaseModel):
-                given = given.model_dump(exclude_unset=True)
-            # Anything but a group of settings is left for the validation to refuse.
-            merged[group] = {**values, **given} if isinstance(given, dict) else given
-        return merged
-
 
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "article": {
@@ -196,6 +184,23 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         "encode": {"format": "jpeg", "quality": 92},
     },
 }
+
+
+def with_preset(data: dict[str, Any]) -> dict[str, Any]:
+    """What was given, over the preset that it names.
+
+    Args:
+        data: Settings as read, not validated yet.
+    """
+    preset = data.get("preset")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        return data
+    merged = dict(data)
+    for group, values in PRESETS[preset].items():
+        given = data.get(group, {})
+        # Anything but a group of settings is left for the validation to refuse.
+        merged[group] = {**values, **given} if isinstance(given, dict) else given
+    return merged
 
 
 def fingerprint(*parts: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -24,6 +24,7 @@ from tasks import session, work
 from tasks.ledger import STATE
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
+from tasks.staging import stamp_of
 from tasks.storage import Storage, filesystem, named_errors
 
 ARCHIVE = f"{STATE}/archive.jsonl"
@@ -51,7 +52,8 @@ def find_pdfs(source: str, output: Storage) -> list[Pdf]:
     with named_errors(f"listing {source}"):
         fs, root = filesystem(source)
         if root.lower().endswith(".txt") and not fs.isdir(root):
-            paths, base = _listed(fs, root), ""
+            paths = _listed(fs, root)
+            base = _common_folder(paths)
         else:
             paths, base = _searched(fs, root, source)
         # An output inside the source holds nothing to read; a source inside the output does.
@@ -73,6 +75,16 @@ def _listed(fs: fsspec.AbstractFileSystem, path: str) -> list[str]:
     return [line if "://" in line else os.path.abspath(line) for line in named]
 
 
+def _common_folder(paths: list[str]) -> str:
+    """The deepest folder that holds all, with a slash; names then say nothing of the machine."""
+    common: list[str] = []
+    for step in zip(*(path.split("/")[:-1] for path in paths), strict=False):
+        if len(set(step)) > 1:
+            break
+        common.append(step[0])
+    return "".join(f"{folder}/" for folder in common)
+
+
 def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[list[str], str]:
     """The paths a file, folder, glob or URL stands for, and the folder their names start from."""
     local = isinstance(fs, LocalFileSystem)
@@ -85,7 +97,7 @@ def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[li
         paths = []
         for path in fs.glob(root):
             if local and os.path.isdir(path):
-                paths += [] if os.path.islink(path) else _walk(path)
+                paths += _walk(path)
             elif _is_pdf(path):
                 paths.append(path)
         fixed = root[: min(root.index(sign) for sign in "*?[" if sign in root)]
@@ -100,7 +112,15 @@ def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[li
 def _walk(folder: str) -> Iterator[str]:
     """The PDFs below a folder, and with a slash at their end the folders that refuse to be read."""
     refused: list[str] = []
-    for parent, _, files in os.walk(folder, onerror=lambda e: refused.append(f"{e.filename}/")):
+    seen: set[tuple[int, int]] = set()
+    walk = os.walk(folder, onerror=lambda e: refused.append(f"{e.filename}/"), followlinks=True)
+    for parent, folders, files in walk:
+        status = os.stat(parent)
+        if (status.st_dev, status.st_ino) in seen:  # a link back, or a second way to a folder
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders.sort()
         yield from (os.path.join(parent, name) for name in files if _is_pdf(name))
     yield from refused
 
@@ -122,8 +142,7 @@ def _pdf(path: str, base: str) -> Pdf:
                 raise OSError("it is no regular file")
             return pdf.model_copy(update={"size": status.st_size, "stamp": str(status.st_mtime_ns)})
         info = fs.info(inner)
-        stamp = str(info.get("ETag") or info.get("LastModified") or info.get("created") or "")
-        return pdf.model_copy(update={"size": info.get("size") or 0, "stamp": stamp})
+        return pdf.model_copy(update={"size": info.get("size") or 0, "stamp": stamp_of(info)})
     except OSError as error:
         why = error.strerror or str(error)
         return pdf.model_copy(
@@ -154,7 +173,7 @@ def discover(run: Session, remember: bool = True) -> list[Pdf]:
         old = known.get((pdf.name, pdf.size, pdf.stamp))
         if pdf.fault:
             done.append(pdf)
-        elif old and (not old.fault or (old.limits == run.keys.limits and not old.fault.passing)):
+        elif old and _holds(run, old):
             done.append(old.model_copy(update={"path": pdf.path}))
         else:
             fresh.append(pdf)
@@ -166,14 +185,22 @@ def discover(run: Session, remember: bool = True) -> list[Pdf]:
             if remember and number % SAVE_EVERY == 0:
                 _remember(run, [*known.values(), *done])
     run.progress.stop()
-    volumes = {pdf.sha256: pdf.volume for pdf in known.values() if pdf.sha256 and pdf.volume}
+    here = {pdf.sha256 for pdf in done}
+    volumes = {pdf.sha256: pdf.volume for pdf in known.values() if pdf.sha256 in here}
     archive = name_volumes(sorted(done, key=lambda pdf: pdf.name), volumes)
     if remember and archive != list(known.values()):
         _remember(run, archive)
     return archive
 
 
-def name_volumes(pdfs: list[Pdf], volumes: dict[str, str]) -> list[Pdf]:
+def _holds(run: Session, old: Pdf) -> bool:
+    """Whether what the last run found out of a PDF is still to be believed."""
+    if old.fault is None:
+        return old.key == run.keys.facts
+    return old.key == run.keys.limits and not old.fault.passing
+
+
+def name_volumes(pdfs: list[Pdf], volumes: Mapping[str | None, str]) -> list[Pdf]:
     """Give each PDF the folder of its samples, and tell duplicates from first copies.
 
     Args:
@@ -221,11 +248,11 @@ def _identify(run: Session, pdf: Pdf) -> Pdf:
         try:
             pdf = pdf.model_copy(update={"sha256": _ask(run, pdf, work.hash_file, path)})
             facts = _ask(run, pdf, work.inspect, path, run.passwords)
-            return pdf.model_copy(update={"facts": facts})
+            return pdf.model_copy(update={"facts": facts, "key": run.keys.facts})
         finally:
             run.staging.release(pdf)
     except InputFault as error:
-        return pdf.model_copy(update={"fault": Fault.of(error), "limits": run.keys.limits})
+        return pdf.model_copy(update={"fault": Fault.of(error), "key": run.keys.limits})
 
 
 def _ask(run: Session, pdf: Pdf, function: Callable[..., T], *args: Any) -> T:

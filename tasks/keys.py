@@ -15,6 +15,10 @@ CUTS_VERSION = 2
 """Raise when extraction makes other pixels with the same settings."""
 
 
+READING_VERSION = 1
+"""Raise when PDFs are opened differently, so that what could not be read gets another chance."""
+
+
 class Keys:
     """The keys of one run.
 
@@ -24,6 +28,7 @@ class Keys:
     Attributes:
         recipe: The settings that decide a sample's pixels.
         look: Key of what triage sees.
+        facts: Key of what a PDF says of itself.
         limits: Fingerprint of the limits and passwords that may cure a fault.
     """
 
@@ -40,8 +45,13 @@ class Keys:
         detector = make_detector(settings.triage.method)
         self.look = fingerprint(LOOKS_VERSION, detector.name, detector.version, read.max_megapixels)
         passwords = [password.get_secret_value() for password in read.passwords]
+        self.facts = fingerprint(READING_VERSION)
         self.limits = fingerprint(
-            run.page_timeout_s, run.worker_memory_mb, run.scratch_budget_mb, passwords
+            READING_VERSION,
+            run.page_timeout_s,
+            run.worker_memory_mb,
+            run.scratch_budget_mb,
+            passwords,
         )
 
     def cut(self, volume: str, regions: Sequence[Region]) -> str:

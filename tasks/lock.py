@@ -32,12 +32,13 @@ def locked(output: Storage) -> Iterator[None]:
     owner = folder / "owner.json"
     with named_errors(f"locking {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock", timeout=0)
+        lock = FileLock(folder / "lock", timeout=0, thread_local=False)
         try:
             lock.acquire()
         except Timeout:
             raise OutputInUse(f"{output.url} is being worked by {_name(owner)}.") from None
-        output.sweep()
+        for pattern in ("", f"{STATE}/**/"):
+            output.sweep(pattern)
         owner.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
     try:
         yield

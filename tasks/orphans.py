@@ -16,8 +16,7 @@ MARK = "_INTAGLIO_RUN"
 
 def mark_children() -> None:
     """Let every process started from here on be recognised as this run's."""
-    me = psutil.Process()
-    os.environ[MARK] = f"{me.pid} {me.create_time()}"
+    os.environ[MARK] = str(os.getpid())
 
 
 def end_orphans() -> int:
@@ -30,16 +29,17 @@ def end_orphans() -> int:
     for process in psutil.process_iter():
         try:
             mark = process.environ().get(MARK)
-            if mark and process.pid != os.getpid() and not _alive(*mark.split()):
+            if mark and process.pid != os.getpid() and not _is_run(int(mark)):
                 process.terminate()
                 ended += 1
-        except (psutil.Error, OSError, ValueError, TypeError):
+        except (psutil.Error, OSError, ValueError):
             continue
     return ended
 
 
-def _alive(pid: str, started: str) -> bool:
+def _is_run(pid: int) -> bool:
+    """Whether a process is one of our commands; a number may have been given anew since."""
     try:
-        return psutil.Process(int(pid)).create_time() == float(started)
+        return any("flows." in word for word in psutil.Process(pid).cmdline())
     except psutil.NoSuchProcess:
         return False

@@ -39,24 +39,23 @@ def package(run: Session) -> int:
     output = run.output
     if (size := packed_size(output)) is not None:
         return size
-    manifest = output.read(MANIFEST)
-    samples = [json.loads(line) for line in manifest.splitlines()]
-    run.check_space(sum(sample["bytes"] for sample in samples) + len(manifest))
-    names = sorted([MANIFEST, *(sample["file_name"] for sample in samples)])
+    output.remove(PACKED)
+    hashes, size = _members(output)
+    run.check_space(size)
     if output.local:
         with output.writer(DATASET) as target:
-            _pack(run, names, target)
+            _pack(run, hashes, target)
     else:
         scratch = run.settings.run.scratch or tempfile.gettempdir()
         with named_errors(f"packing in {scratch}"):
             os.makedirs(scratch, exist_ok=True)
             with tempfile.TemporaryFile(dir=scratch) as local:
-                _pack(run, names, local)
+                _pack(run, hashes, local)
                 local.seek(0)
                 with output.writer(DATASET) as target:
                     shutil.copyfileobj(local, target, 1 << 20)
     size = output.names(DATASET)[DATASET]
-    state = {"manifest_sha256": hashlib.sha256(manifest).hexdigest(), "bytes": size}
+    state = {"manifest_sha256": hashes[MANIFEST], "bytes": size}
     output.write(PACKED, json.dumps(state).encode())
     return size
 
@@ -65,24 +64,42 @@ def packed_size(output: Storage) -> int | None:
     """Size of the ZIP if it holds the dataset as it is now, else None."""
     try:
         state = json.loads(output.read(PACKED))
-        manifest = hashlib.sha256(output.read(MANIFEST)).hexdigest()
         size: int = output.names(DATASET)[DATASET]
     except (FileNotFoundError, KeyError, ValueError):
         return None
-    return size if state == {"manifest_sha256": manifest, "bytes": size} else None
+    now = {"manifest_sha256": _members(output)[0][MANIFEST], "bytes": size}
+    return size if state == now else None
 
 
-def _pack(run: Session, names: list[str], target: IO[bytes]) -> None:
-    run.progress.start(len(names), "packing")
+def _members(output: Storage) -> tuple[dict[str, str], int]:
+    """The SHA-256 of every file that goes into the ZIP, by name, and their size in bytes."""
+    hashes: dict[str, str] = {}
+    manifest, size = hashlib.sha256(), 0
+    for line in output.lines(MANIFEST):
+        manifest.update(line + b"\n")
+        sample = json.loads(line)
+        hashes[sample["file_name"]] = sample["sha256"]
+        size += sample["bytes"] + len(line) + 1
+    hashes[MANIFEST] = manifest.hexdigest()
+    return hashes, size
+
+
+def _pack(run: Session, hashes: dict[str, str], target: IO[bytes]) -> None:
+    run.progress.start(len(hashes), "packing")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        for name in names:
+        for name in sorted(hashes):
             member = zipfile.ZipInfo(name, FIRST_DATE)
             member.create_system = 3
             member.external_attr = 0o100644 << 16
             try:
-                archive.writestr(member, run.output.read(name))
+                data = run.output.read(name)
             except FileNotFoundError as error:
                 raise StorageGone(f"{run.output.path(name)} vanished.") from error
+            if hashlib.sha256(data).hexdigest() != hashes[name]:
+                # Gone, it is made again by the next run.
+                run.output.remove(name)
+                raise StorageGone(f"{run.output.path(name)} was changed by somebody else.")
+            archive.writestr(member, data)
             run.progress.advance()
     run.progress.stop()
 

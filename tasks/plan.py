@@ -7,17 +7,15 @@ import time
 from dataclasses import dataclass
 
 from models.errors import InputFault
-from models.records import Pdf
+from models.records import Pdf, Summary
 from models.settings import Settings, fingerprint
 from tasks import work
 from tasks.decide import decide
-from tasks.ledger import STATE
 from tasks.package import packed_size
+from tasks.publish import MANIFEST, PAGES, PUBLISHED, QUARANTINE, SUMMARY
 from tasks.session import Job, Session
 from tasks.triage import sort_out, valid_looks
 
-PUBLISHED = f"{STATE}/published.json"
-"""Of which archive and settings the published files are."""
 PROBE_PAGES = 48
 """Pages, spread over the archive, that an estimate really works."""
 
@@ -41,15 +39,18 @@ class Estimate:
     sample_bytes: int
 
 
-def finished(run: Session, archive: list[Pdf]) -> bool:
-    """Whether output and ZIP are already what this run would make of the archive."""
+def finished(run: Session, archive: list[Pdf]) -> Summary | None:
+    """The summary of the run that made the output, if there is nothing left to do."""
     try:
         state = json.loads(run.output.read(PUBLISHED))
+        summary = Summary.model_validate_json(run.output.read(SUMMARY))
     except (FileNotFoundError, ValueError):
-        return False
+        return None
     if state != _state(run.settings, archive) or packed_size(run.output) is None:
-        return False
-    return not any(count_left(run, pdf) for pdf in archive)
+        return None
+    if not {MANIFEST, PAGES, QUARANTINE} <= run.output.names("").keys():
+        return None
+    return None if any(count_left(run, pdf) for pdf in archive) else summary
 
 
 def remember_published(run: Session, archive: list[Pdf]) -> None:

@@ -93,6 +93,7 @@ class WorkerPool:
         self._room = threading.Semaphore((AHEAD + 2) * workers)
         self._lock = threading.Lock()
         self._closed = False
+        self._failure: WorkersGone | None = None
         self._ear, self._bell = self._context.Pipe(duplex=False)
         self._thread = threading.Thread(target=self._run, name="worker-pool", daemon=True)
         self._thread.start()
@@ -119,7 +120,9 @@ class WorkerPool:
         job = _Job(call, timeout_s, isolated)
         job.future.add_done_callback(lambda _: self._room.release())
         with self._lock:
-            if self._closed:
+            if self._failure is not None:
+                job.settle(None, self._failure)
+            elif self._closed:
                 job.future.cancel()
             else:
                 self._queue.append(job)
@@ -135,22 +138,22 @@ class WorkerPool:
         self._thread.join()
 
     def _run(self) -> None:
-        failure: Exception | None = None
         try:
             while not self._closed:
                 self._turn()
         except Exception as error:
-            failure = WorkersGone(f"The worker processes cannot go on: {error or type(error)}.")
-            failure.__cause__ = error
+            why = f"The worker processes cannot go on: {error or type(error)}."
+            self._failure = WorkersGone(why)
+            self._failure.__cause__ = error
         with self._lock:
             self._closed = True
         for worker in list(self._crew):
             self._queue.extend(worker.jobs)
             self._retire(worker)
         for job in self._queue:
-            if failure is None:
+            if self._failure is None:
                 job.future.cancel()
-            job.settle(None, failure)
+            job.settle(None, self._failure)
 
     def _turn(self) -> None:
         """Hand out jobs, wait until something happens, and see to it."""

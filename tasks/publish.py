@@ -34,6 +34,7 @@ from models.records import (
 )
 from tasks import session
 from tasks.decide import decide
+from tasks.ledger import STATE
 from tasks.retry import RETRIED
 from tasks.session import Session
 
@@ -41,6 +42,8 @@ MANIFEST = "manifest.jsonl"
 PAGES = "pages.jsonl"
 QUARANTINE = "quarantine.jsonl"
 SUMMARY = "summary.json"
+PUBLISHED = f"{STATE}/published.json"
+"""Of which archive and settings the published files are; absent while they are being written."""
 OURS = re.compile(r"images/[^/]+/\.?p\d{4,}-\d+\.(jpg|png|webp)(\.partial)?")
 """Names of sample files, and of what a killed run leaves of them."""
 
@@ -61,6 +64,7 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
     Raises:
         StopRun: The storage failed or is full.
     """
+    run.output.remove(PUBLISHED)
     outcomes: Counter[str] = Counter()
     dropped: Counter[str] = Counter()
     faults: Counter[str] = Counter()
@@ -89,6 +93,7 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
     for name in run.output.names("images").keys() - vouched:
         if OURS.fullmatch(name):
             run.output.remove(name)
+    run.output.remove_empty("images")
     total = sum(pdf.facts.page_count for pdf in archive if pdf.facts)
     if sum(outcomes.values()) != total:
         raise IntaglioError(f"{total} pages, but {sum(outcomes.values())} outcomes: {outcomes}.")
@@ -112,6 +117,15 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
         settings=run.settings.model_dump(mode="json"),
         versions=versions(),
     )
+
+
+def publish_faults(run: Session, archive: list[Pdf]) -> None:
+    """Write ``quarantine.jsonl`` alone, where no PDF can be read; a dataset made before stays."""
+    run.output.remove(PUBLISHED)
+    with run.output.writer(QUARANTINE) as quarantine:
+        for pdf in archive:
+            if pdf.fault:
+                _write(quarantine, _quarantine(pdf, None, pdf.fault))
 
 
 def page_lines(run: Session, pdf: Pdf) -> Iterator[tuple[PageLine, list[Sample], Fault | None]]:

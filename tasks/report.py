@@ -96,7 +96,9 @@ def report_task(summary: Summary) -> None:
     reasons = [{"reason": name, "pages": count} for name, count in summary.dropped.items()]
     create_table_artifact(reasons, key="extract-dropped", description="Dropped pages by reason")
     sheet = contact_sheet(output)
-    if sheet is not None:
+    if sheet is None:
+        output.remove(SHEET)
+    else:
         output.write(SHEET, sheet)
         data = base64.b64encode(sheet).decode()
         create_image_artifact(

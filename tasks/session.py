@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ from models.records import Cut, Look, Pdf
 from models.settings import Settings
 from tasks.keys import Keys
 from tasks.ledger import Ledger
+from tasks.lock import locked
 from tasks.pool import WorkerPool
 from tasks.progress import Progress
 from tasks.staging import MB, Staging
@@ -192,17 +194,32 @@ def usable_processors() -> int:
 
 
 _current: Session | None = None
-_current_lock = threading.Lock()
+_current_lock = threading.RLock()
+_held = ExitStack()
 
 
-def begin(settings: Settings) -> Session:
-    """Open this process's session for a run, or return it if it is open already."""
+def begin(settings: Settings, lock: bool = True) -> Session:
+    """Open this process's session for a run, or return it if it is open already.
+
+    Args:
+        settings: The run's settings.
+        lock: Whether the run writes: its output is then held until :func:`end`.
+
+    Raises:
+        OutputInUse: Another run holds the output.
+    """
     global _current
     with _current_lock:
         if _current is None or _current.settings != settings:
-            if _current is not None:
-                _current.close()
-            _current = Session(settings, Progress())
+            end()
+            if lock:
+                _held.enter_context(locked(Storage(settings.output)))
+            try:
+                # Only now: what the ledger holds must not change any more.
+                _current = Session(settings, Progress())
+            except BaseException:
+                _held.close()
+                raise
         return _current
 
 
@@ -223,5 +240,6 @@ def end() -> None:
     global _current
     with _current_lock:
         if _current is not None:
-            _current.close()
-            _current = None
+            session, _current = _current, None
+            session.close()
+        _held.close()

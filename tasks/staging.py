@@ -9,11 +9,12 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 from fsspec.implementations.local import LocalFileSystem
 
-from models.errors import InputFault, UnreadableFile
+from models.errors import TooLargeForScratch, UnreadableFile
 from models.records import Pdf
 from tasks.storage import filesystem, named_errors
 
@@ -56,9 +57,8 @@ class Staging:
         if isinstance(fs, LocalFileSystem):
             return str(remote)
         if pdf.size > self._budget:
-            raise InputFault(
-                f"{pdf.name} has {pdf.size // MB} MB; scratch may take {self._budget // MB} MB.",
-                cure="Raise --run.scratch-budget-mb and run again.",
+            raise TooLargeForScratch(
+                f"{pdf.name} has {pdf.size // MB} MB; scratch may take {self._budget // MB} MB."
             )
         part = Path(f"{self._copy(pdf)}.part")
         copy = part.with_suffix("")
@@ -78,6 +78,9 @@ class Staging:
         try:
             with named_errors(f"fetching {pdf.path}"):
                 fs.get_file(remote, str(part))
+                fs.invalidate_cache()
+                if pdf.stamp and stamp_of(fs.info(remote)) != pdf.stamp:
+                    raise _changed(pdf)
                 part.rename(copy)
         except BaseException as error:
             with self._change:
@@ -105,10 +108,7 @@ class Staging:
             return UnreadableFile(f"{pdf.name} cannot be read: {error.strerror}.")
         if (status.st_size, str(status.st_mtime_ns)) == (pdf.size, pdf.stamp):
             return None
-        return UnreadableFile(
-            f"{pdf.name} changed while the run was going on.",
-            "Wait until it is written to its end, and run again.",
-        )
+        return _changed(pdf)
 
     def release(self, pdf: Pdf) -> None:
         """Unpin a copy."""
@@ -157,6 +157,18 @@ class Staging:
             copy.unlink(missing_ok=True)
             del self._sizes[copy]
         return sum(self._sizes.values()) + size <= self._budget
+
+
+def stamp_of(info: dict[str, Any]) -> str:
+    """What a storage says of a file that changes with it; empty if it says nothing."""
+    return str(info.get("ETag") or info.get("LastModified") or info.get("created") or "")
+
+
+def _changed(pdf: Pdf) -> UnreadableFile:
+    return UnreadableFile(
+        f"{pdf.name} changed while the run was going on.",
+        "Wait until it is written to its end, and run again.",
+    )
 
 
 def _lock(folder: Path) -> FileLock:

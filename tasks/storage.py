@@ -160,15 +160,24 @@ class Storage:
         with named_errors(f"removing {self.path(name)}"), suppress(FileNotFoundError):
             self.fs.rm_file(self.path(name))
 
-    def sweep(self) -> None:
-        """Remove the large files a killed run was writing at the root.
+    def sweep(self, pattern: str) -> None:
+        """Remove what a killed run was writing.
 
-        Those elsewhere are small, and overwritten when their turn comes again.
+        Args:
+            pattern: Of the folders to look in, relative to the root, as ``Path.glob`` takes it.
         """
         if self.local:
             with named_errors(f"tidying {self.path()}"):
-                for partial in Path(self.path()).glob(f".*{PARTIAL}"):
+                for partial in list(Path(self.path()).glob(f"{pattern}.*{PARTIAL}")):
                     partial.unlink(missing_ok=True)
+
+    def remove_empty(self, folder: str) -> None:
+        """Remove the empty folders right below a folder; object stores have none."""
+        if self.local and os.path.isdir(self.path(folder)):
+            with named_errors(f"tidying {self.path(folder)}"):
+                for entry in list(os.scandir(self.path(folder))):
+                    if entry.is_dir(follow_symlinks=False) and not any(os.scandir(entry.path)):
+                        os.rmdir(entry.path)
 
     def free_bytes(self) -> int | None:
         """Free space in bytes; None where storage has no such notion."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from time import monotonic
 
 from prefect import task
 
@@ -15,6 +16,9 @@ from tasks.session import Job, Session
 
 SAVE_EVERY = 32
 """Looks in one ledger file; a killed run looks again at no more than these."""
+
+SAVE_EVERY_S = 2.0
+"""Seconds after which finished looks are written down, however few they are."""
 
 
 class PageToCut:
@@ -61,6 +65,20 @@ def triage(run: Session, pdf: Pdf) -> list[PageToCut]:
     return pages
 
 
+def is_done(run: Session, pdf: Pdf) -> bool:
+    """Whether every page of a PDF has its record; if so, its pages count as finished."""
+    assert pdf.sha256 is not None and pdf.facts is not None
+    looks = valid_looks(run, pdf.sha256)
+    if len(looks) < pdf.facts.page_count:
+        return False
+    pages, valid, finished = sort_out(run, pdf, looks.values())
+    if pages:
+        return False
+    kept = sum(bool(cut.samples) for cut in valid)
+    run.progress.advance(len(finished), kept, resumed=len(finished))
+    return True
+
+
 def sort_out(
     run: Session, pdf: Pdf, looks: Iterable[Look]
 ) -> tuple[list[PageToCut], list[Cut], set[int]]:
@@ -105,6 +123,7 @@ def _look(run: Session, pdf: Pdf, pages: list[int]) -> dict[int, Look]:
     settings = run.settings
     looks: dict[int, Look] = {}
     unsaved: list[Look] = []
+    saved = monotonic()
     try:
         jobs = (
             Job(
@@ -122,10 +141,10 @@ def _look(run: Session, pdf: Pdf, pages: list[int]) -> dict[int, Look]:
             run.count(looked=1)
             looks[index] = seen
             unsaved.append(seen)
-            if len(unsaved) >= SAVE_EVERY:
+            if len(unsaved) >= SAVE_EVERY or monotonic() - saved > SAVE_EVERY_S:
                 run.check_space()
                 run.looks.add(pdf.sha256, unsaved)
-                unsaved = []
+                unsaved, saved = [], monotonic()
     finally:
         run.staging.release(pdf)
     if unsaved:

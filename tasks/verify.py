@@ -11,9 +11,8 @@ from typing import IO, Any, cast
 from models.records import Outcome, PageLine, Record, Sample, Summary
 from tasks.discover import last_time
 from tasks.package import DATASET, PACKED
-from tasks.plan import PUBLISHED
 from tasks.progress import Progress
-from tasks.publish import MANIFEST, PAGES, SUMMARY
+from tasks.publish import MANIFEST, PAGES, PUBLISHED, SUMMARY
 from tasks.storage import Storage
 
 

@@ -146,7 +146,6 @@ def _sample(
         *fitted.transforms,
     ]
     provenance = {
-        "pdf": pdf.name,
         "pdf_sha256": pdf.sha256,
         "page_index": str(seen.page_index),
         "page_label": page.label,

@@ -63,13 +63,13 @@ def _packed(value: Any, error: Exception | None) -> bytes:
         if error is not None:
             # Errors with arguments of their own may pack well and not unpack.
             ForkingPickler.loads(ForkingPickler.dumps(error))
-        return bytes(ForkingPickler.dumps((value, error, _peak_bytes())))
+        return bytes(ForkingPickler.dumps((value, error, peak_bytes())))
     except MemoryError:
         error = OutOfMemory("not enough memory for its answer")
     except Exception as reason:
         told = error or reason
         error = InputFault(f"{type(told).__name__}: {told}")
-    return bytes(ForkingPickler.dumps((None, error, _peak_bytes())))
+    return bytes(ForkingPickler.dumps((None, error, peak_bytes())))
 
 
 def _limit_memory(memory_mb: int) -> None:
@@ -80,7 +80,7 @@ def _limit_memory(memory_mb: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     """Peak resident size of this process so far; ru_maxrss is in kilobytes on Linux."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -364,7 +364,7 @@ def test_metadata_of_any_size_is_survived(
     [
         ("auto", 1, 1),
         ("auto", 200, 1),
-        ("auto", 201, 16),
+        ("auto", 201, 32),
         ("auto", 90_000, 113),
         (1, 90_000, 1),
         (7, 3, 7),
