@@ -90,7 +90,7 @@ def contest(
         for name, several in found.items()
     }
     medians["flow"]["server_cpu_s"] = statistics.median(servers)
-    print_table(archive.name, medians)
+    print_table(str(archive), medians)
     return medians
 
 

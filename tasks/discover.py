@@ -89,19 +89,23 @@ def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[li
     """The paths a file, folder, glob or URL stands for, and the folder their names start from."""
     local = isinstance(fs, LocalFileSystem)
     if fs.isdir(root):
-        paths = list(_walk(root)) if local else [p for p in fs.find(root) if _is_pdf(p)]
+        if local:
+            paths = list(_walk(root, _around(root)))
+        else:
+            paths = [path for path in fs.find(root) if _is_pdf(path)]
         base = root
     elif fs.exists(root):
         paths, base = [root], os.path.dirname(root)
     elif any(sign in root for sign in "*?["):
+        fixed = root[: min(root.index(sign) for sign in "*?[" if sign in root)]
+        base = fixed.rpartition("/")[0]
+        seen = _around(f"{base}/anything") if local else set()
         paths = []
         for path in fs.glob(root):
             if local and os.path.isdir(path):
-                paths += _walk(path)
+                paths += _walk(path, seen)
             elif _is_pdf(path):
                 paths.append(path)
-        fixed = root[: min(root.index(sign) for sign in "*?[" if sign in root)]
-        base = fixed.rpartition("/")[0]
     else:
         raise BadSettings(f"source: {source} does not exist.")
     if not local:
@@ -109,20 +113,34 @@ def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[li
     return paths, base.rstrip("/") + "/"
 
 
-def _walk(folder: str) -> Iterator[str]:
-    """The PDFs below a folder, and with a slash at their end the folders that refuse to be read."""
+def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+    """The PDFs below a folder, and with a slash at their end the folders that refuse to be read.
+
+    Args:
+        folder: Where to begin. Links to folders are followed.
+        seen: Folders not to enter; those entered are added.
+    """
     refused: list[str] = []
-    seen: set[tuple[int, int]] = set()
     walk = os.walk(folder, onerror=lambda e: refused.append(f"{e.filename}/"), followlinks=True)
     for parent, folders, files in walk:
-        status = os.stat(parent)
-        if (status.st_dev, status.st_ino) in seen:  # a link back, or a second way to a folder
+        if _identity(parent) in seen:  # a link back, or a second way to a folder
             folders.clear()
             continue
-        seen.add((status.st_dev, status.st_ino))
+        seen.add(_identity(parent))
         folders.sort()
         yield from (os.path.join(parent, name) for name in files if _is_pdf(name))
     yield from refused
+
+
+def _around(folder: str) -> set[tuple[int, int]]:
+    """The folders around one; a link to them would bring in what nobody asked for."""
+    parents = Path(folder).resolve().parents
+    return {_identity(parent) for parent in parents if parent.is_dir()}
+
+
+def _identity(folder: str | Path) -> tuple[int, int]:
+    status = os.stat(folder)
+    return status.st_dev, status.st_ino
 
 
 def _is_pdf(path: str) -> bool:
@@ -186,7 +204,7 @@ def discover(run: Session, remember: bool = True) -> list[Pdf]:
                 _remember(run, [*known.values(), *done])
     run.progress.stop()
     here = {pdf.sha256 for pdf in done}
-    volumes = {pdf.sha256: pdf.volume for pdf in known.values() if pdf.sha256 in here}
+    volumes = {p.sha256: p.volume for p in known.values() if p.volume and p.sha256 in here}
     archive = name_volumes(sorted(done, key=lambda pdf: pdf.name), volumes)
     if remember and archive != list(known.values()):
         _remember(run, archive)

@@ -74,7 +74,10 @@ class Direct:
             pixels = cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)
         box = (grid.left, grid.top, grid.right, grid.bottom)
         left, top, right, bottom = sole.stored(box, grid.across, grid.down)
-        return sole.displayed(pixels[top:bottom, left:right])
+        part = sole.displayed(pixels[top:bottom, left:right])
+        # Nobody who writes into it may spoil the next part.
+        kept = self._whole is not None and np.may_share_memory(part, self._whole)
+        return part.copy() if kept else part
 
     def _decode(self, halvings: int, gray: bool) -> NDArray[np.uint8] | None:
         if not self._jpeg:

@@ -74,14 +74,18 @@ Extract = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture(scope="session")
-def start_extract(prefect_url: str) -> Extract:
+def start_extract(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Extract:
     """Start ``python -m flows.extract`` with arguments, against the session's server."""
+    home = str(tmp_path_factory.mktemp("home"))
 
-    def start(*arguments: object) -> subprocess.Popen[str]:
+    def start(
+        *arguments: object, environment: dict[str, str | None] | None = None
+    ) -> subprocess.Popen[str]:
+        mine = {"PREFECT_API_URL": prefect_url, "PREFECT_HOME": home, **(environment or {})}
         return subprocess.Popen(
             [sys.executable, "-m", "flows.extract", *map(str, arguments)],
             cwd=ROOT,
-            env={**os.environ, "PREFECT_API_URL": prefect_url},
+            env={k: v for k, v in {**os.environ, **mine}.items() if v is not None},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -28,11 +28,13 @@ class Pieces:
 
     Attributes:
         labels: (H, W) int32 piece numbers; 0 is paper.
+        stats: (pieces, 5) left, top, width, height and pixels of every piece.
         small: (pieces,) bool, whether a piece is letter-sized.
         letter: Height of a letter in pixels.
     """
 
     labels: NDArray[np.int32]
+    stats: NDArray[np.int32]
     small: NDArray[np.bool_]
     letter: float
 
@@ -51,7 +53,7 @@ class BlobsDetector:
     """
 
     name = "blobs"
-    version = "1"
+    version = "2"
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""
@@ -72,24 +74,24 @@ class BlobsDetector:
 
 def find_blobs(page: InkPage) -> list[Region]:
     """The pictures of a page, in reading order."""
-    pieces = read_pieces(page.ink)
-    boxes = merge_close(_seeds(page.ink, pieces), gap=round(pieces.letter))
-    height, width = page.ink.shape
-    regions = []
-    for box in boxes:
+    regions = [
+        Region(box=relative(box, page.ink.shape), kind=RegionKind.ENGRAVING, confidence=1.0 - text)
+        for box, text in blob_boxes(page.ink, read_pieces(page.ink))
+    ]
+    return reading_order(regions)
+
+
+def blob_boxes(ink: Gray, pieces: Pieces) -> list[tuple[PixelBox, float]]:
+    """Boxes of what is not text, each with the share of its ink that is letter-sized."""
+    found = []
+    for box in merge_close(_seeds(ink, pieces), gap=round(pieces.letter)):
         x0, y0, x1, y1 = box
-        if min(x1 - x0, y1 - y0) < 4 * pieces.letter:
+        if min(x1 - x0, y1 - y0) < 4 * pieces.letter or (x1 - x0) * (y1 - y0) < SMALLEST * ink.size:
             continue
         text = pieces.text_share((slice(y0, y1), slice(x0, x1)))
-        if text <= MOST_TEXT and (x1 - x0) * (y1 - y0) >= SMALLEST * height * width:
-            regions.append(
-                Region(
-                    box=relative(box, (height, width)),
-                    kind=RegionKind.ENGRAVING,
-                    confidence=1.0 - text,
-                )
-            )
-    return reading_order(regions)
+        if text <= MOST_TEXT:
+            found.append((box, text))
+    return found
 
 
 def read_pieces(ink: Gray) -> Pieces:
@@ -108,7 +110,12 @@ def read_pieces(ink: Gray) -> Pieces:
     low, high = LETTER_BOUNDS
     letter = max(1.0, float(np.clip(letter, low * page_height, high * page_height)))
     small = (height < 2.6 * letter) & (width < 8 * letter)
-    return Pieces(labels=labels.astype(np.int32, copy=False), small=small, letter=letter)
+    return Pieces(
+        labels=labels.astype(np.int32, copy=False),
+        stats=stats.astype(np.int32, copy=False),
+        small=small,
+        letter=letter,
+    )
 
 
 def _seeds(ink: Gray, pieces: Pieces) -> list[PixelBox]:

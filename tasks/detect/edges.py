@@ -10,7 +10,7 @@ from tasks.detect.page import Mask, PixelBox
 REACH = 0.025
 """How far an edge may go outwards, as a fraction of the page's longer side; the maps are right
 to about half of that."""
-QUIET = 0.010
+QUIET = 0.006
 """White space of this height (same unit) parts a picture from a caption or a rule."""
 LEAST_INK = 0.015
 """A line across a region with less than this share of ink is white but for specks."""

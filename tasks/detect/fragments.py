@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.detect.blobs import Pieces
 from tasks.detect.boxes import union
 from tasks.detect.edges import REACH, snap
 from tasks.detect.page import Mask, PixelBox
@@ -19,6 +19,14 @@ LETTERS = 0.03
 """Pieces of ink larger than this, as a fraction of the page's longer side, are no letters."""
 MOSTLY_IN = 0.3
 """A piece with at least this share of its ink in a box belongs to it."""
+MOST_OF_IT = 0.8
+"""A blob that holds at least this share of a box may complete it."""
+MUCH_LARGER = 4
+"""A blob of more than this many times the area of a box is something else."""
+CAPTION_GAP = 2
+"""Fewest white lines, at 512 pixels a page, between a picture and its caption."""
+LETTERED = 0.7
+"""Ink with more than this share of letter-sized pieces is a caption."""
 IS_TEXT = 0.5
 """A cell at least this probable is text."""
 LITTLE_TEXT = 0.3
@@ -35,51 +43,78 @@ UNSURE = 0.75
 """Between two pictures the map is less sure than this; within one it is surer."""
 
 
-@dataclass(frozen=True)
-class Pieces:
-    """The connected pieces of a page's ink.
+def strokes(pieces: Pieces) -> Mask:
+    """(H, W) mask of the ink without pieces too small to be a stroke."""
+    keep = pieces.stats[:, cv2.CC_STAT_AREA] >= SPECK
+    keep[0] = False
+    return np.where(keep[pieces.labels], 255, 0).astype(np.uint8)
 
-    Attributes:
-        labels: (H, W) numbers of pieces; 0 is paper.
-        stats: (pieces, 5) left, top, width, height and pixels of every piece.
-        strokes: (H, W) mask of the ink without pieces too small to be a stroke.
+
+def grow(pieces: Pieces, box: PixelBox, text: NDArray[np.float32]) -> PixelBox:
+    """The box with the whole of every large piece of ink that lies in it for a good part.
+
+    So a picture of which the network saw a part is taken whole. A piece that would add text, or
+    more than the box's own size on a side, is a frame or touches one.
     """
+    x0, y0, x1, y1 = box
+    inside = np.bincount(pieces.labels[y0:y1, x0:x1].ravel(), minlength=len(pieces.stats))
+    side = LETTERS * max(pieces.labels.shape)
+    large = np.maximum(pieces.stats[:, 2], pieces.stats[:, 3]) > side
+    large[0] = False
+    grown = box
+    for number in np.flatnonzero(large & (inside >= MOSTLY_IN * pieces.stats[:, 4])):
+        x, y, w, h, _ = (int(v) for v in pieces.stats[number])
+        wider = union(grown, (x, y, x + w, y + h))
+        if _allowed(box, wider, text, pieces.labels.shape):
+            grown = wider
+    return grown
 
-    labels: NDArray[np.int32]
-    stats: NDArray[np.int32]
-    strokes: Mask
 
-    @classmethod
-    def of(cls, ink: Mask) -> Pieces:
-        """Label the ink of a page."""
-        _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
-        keep = stats[:, cv2.CC_STAT_AREA] >= SPECK
-        keep[0] = False
-        strokes = np.where(keep[labels], 255, 0).astype(np.uint8)
-        return cls(
-            labels=labels.astype(np.int32, copy=False),
-            stats=stats.astype(np.int32, copy=False),
-            strokes=strokes,
+def complete(box: PixelBox, blobs: Sequence[PixelBox]) -> PixelBox:
+    """The box with every blob that holds most of it and is not very much larger."""
+    whole = box
+    for blob in blobs:
+        shared = (
+            max(box[0], blob[0]),
+            max(box[1], blob[1]),
+            min(box[2], blob[2]),
+            min(box[3], blob[3]),
         )
+        if size(shared) >= MOST_OF_IT * size(box) and size(blob) <= MUCH_LARGER * size(box):
+            whole = union(whole, blob)
+    return whole
 
-    def grow(self, box: PixelBox, text: NDArray[np.float32]) -> PixelBox:
-        """The box with the whole of every large piece that lies in it for a good part.
 
-        So a picture of which the network saw a part is taken whole. A piece that would add
-        text, or more than the box's own size on a side, is a frame or touches one.
-        """
-        x0, y0, x1, y1 = box
-        inside = np.bincount(self.labels[y0:y1, x0:x1].ravel(), minlength=len(self.stats))
-        side = LETTERS * max(self.labels.shape)
-        large = np.maximum(self.stats[:, 2], self.stats[:, 3]) > side
-        large[0] = False
-        grown = box
-        for number in np.flatnonzero(large & (inside >= MOSTLY_IN * self.stats[:, 4])):
-            x, y, w, h, _ = (int(v) for v in self.stats[number])
-            wider = union(grown, (x, y, x + w, y + h))
-            if _allowed(box, wider, text, self.labels.shape):
-                grown = wider
-        return grown
+def size(box: PixelBox) -> int:
+    """The area of a box in pixels; 0 if it is empty."""
+    return max(0, box[2] - box[0]) * max(0, box[3] - box[1])
+
+
+def without_captions(pieces: Pieces, box: PixelBox) -> PixelBox:
+    """The box without lines of letters at its top and bottom that white parts from the rest.
+
+    At most a fifth of the height is cut off at either end: more would be another picture.
+    """
+    x0, y0, x1, y1 = box
+    inked = np.max(pieces.labels[y0:y1, x0:x1], axis=1) > 0
+    top = _caption_depth(pieces, inked, lambda end: (slice(y0, y0 + end), slice(x0, x1)))
+    bottom = _caption_depth(pieces, inked[::-1], lambda end: (slice(y1 - end, y1), slice(x0, x1)))
+    return (x0, y0 + top, x1, y1 - bottom)
+
+
+def _caption_depth(
+    pieces: Pieces, inked: NDArray[np.bool_], window: Callable[[int], tuple[slice, slice]]
+) -> int:
+    """How many lines from the edge are a caption; 0 if none.
+
+    ``inked`` says of each line, from the edge inwards, whether there is ink; ``window`` gives
+    the area of so many lines from the edge.
+    """
+    depth = 0
+    for start, end in _runs(~inked[: len(inked) // 5]):
+        if start > 0 and end - start >= CAPTION_GAP and pieces.text_share(window(start)) > LETTERED:
+            depth = max(0, end - 2)
+    return depth
 
 
 def join_fragments(ink: Mask, text: NDArray[np.float32], boxes: list[PixelBox]) -> list[PixelBox]:

@@ -19,6 +19,8 @@ Of 73 loose illustrations at three sizes and the pictures of the labelled pages,
 together name 23 % of the photographs and 3 % of the engravings."""
 TONED = 0.25
 """Least share of pixels between ink and paper that lie in soft transitions."""
+SYMMETRY_SIZE = 96
+"""Pixels on the longer side at which mirror images are compared: shapes count, strokes do not."""
 SIZE = 380
 """Pixels on the longer side at which both were set."""
 
@@ -35,6 +37,23 @@ def picture_kind(gray: Gray, box: PixelBox) -> RegionKind:
     slope = cv2.magnitude(cv2.Sobel(tone, cv2.CV_32F, 1, 0), cv2.Sobel(tone, cv2.CV_32F, 0, 1))
     soft = float(((slope < 0.6) & (tone > 0.12) & (tone < 0.85)).mean())
     return RegionKind.PHOTOGRAPH if soft > TONED else RegionKind.ENGRAVING
+
+
+def symmetry(flat: Gray, box: PixelBox) -> float:
+    """How like its mirror image a region is, left for right, -1 to 1.
+
+    ``flat`` is the page with its paper brought to white. The mirror image may be shifted by a
+    few per cent, since boxes and scans are not quite straight.
+    """
+    x0, y0, x1, y1 = box
+    small = fit((255 - flat[y0:y1, x0:x1]).astype(np.uint8), SYMMETRY_SIZE)
+    part = cv2.GaussianBlur(small.astype(np.float32), (0, 0), 1.0)
+    down, across = max(1, round(0.03 * part.shape[0])), max(2, round(0.06 * part.shape[1]))
+    field = cv2.copyMakeBorder(
+        part, down, down, across, across, cv2.BORDER_CONSTANT, value=float(part.mean())
+    )
+    alike = cv2.matchTemplate(field, part[:, ::-1].copy(), cv2.TM_CCOEFF_NORMED)
+    return float(np.nan_to_num(alike, nan=-1.0, posinf=-1.0, neginf=-1.0).max())
 
 
 def ruled_kind(ink: Mask, box: PixelBox) -> RegionKind:

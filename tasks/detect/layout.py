@@ -24,7 +24,7 @@ MULTIPLE = 32
 WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights" / "layout.onnx"
 FOLDS = WEIGHTS.with_suffix(".folds.json")
 """What networks that never saw a page's work found on the pages of the training corpus."""
-CODE_VERSION = "1"
+CODE_VERSION = "2"
 """To be raised whenever the way from maps to regions changes."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flows.command import Command, parse, run_command, settings_of
+from flows.command import Command, parse, printable, run_command, settings_of
 from models.errors import BadSettings, DiskLow, ExitCode, IntaglioError, NothingUsable
 from models.settings import Settings
 
@@ -233,3 +233,8 @@ def test_how_a_command_ends(
     assert "Traceback" not in told
     for word in words:
         assert word in told
+
+
+def test_what_a_file_name_holds_cannot_move_the_cursor() -> None:
+    assert printable("a\x1b]0;owned\x07b\u202e.pdf") == "a\\x1b]0;owned\\x07b\\u202e.pdf"
+    assert printable("two\nlines, Zürich") == "two\nlines, Zürich"

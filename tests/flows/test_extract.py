@@ -143,11 +143,42 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
             looked_before = min(looks, 30)
         process.wait()
     assert kills >= 3
-    assert not (output / "dataset.zip").exists() or kills == 4
     code, printed = extract(*arguments)
     assert code == 0, printed
     assert published(output) == published(finished[0])
     assert not list(output.rglob("*.partial"))
+
+
+def test_without_a_server_prefect_starts_one_quietly(
+    demo: Path, start_extract: Callable, tmp_path: Path
+) -> None:
+    process = start_extract(
+        "--source",
+        demo / "la-toilette-1901.pdf",
+        "--output",
+        tmp_path / "out",
+        environment={"PREFECT_API_URL": None, "PREFECT_HOME": str(tmp_path / "home")},
+    )
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    assert (tmp_path / "out" / "dataset.zip").exists()
+    assert "Traceback" not in printed and "locked" not in printed
+    assert len(printed.splitlines()) < 20, printed
+
+
+def test_a_server_that_does_not_answer_is_said_in_two_lines(
+    demo: Path, start_extract: Callable, tmp_path: Path
+) -> None:
+    process = start_extract(
+        "--source",
+        demo / "1887",
+        "--output",
+        tmp_path / "out",
+        environment={"PREFECT_API_URL": "http://127.0.0.1:9/api"},
+    )
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 3, printed
+    assert "http://127.0.0.1:9/api does not answer" in printed and "Traceback" not in printed
 
 
 def test_a_second_run_does_nothing_and_says_so(
@@ -238,6 +269,26 @@ def test_a_stricter_threshold_cuts_nothing_anew(
     assert code == 0, printed
     left = {p: p.stat().st_mtime_ns for p in output.glob("images/**/*.jpg")}
     assert left.items() < samples.items()
+
+
+@pytest.mark.parametrize("lost", ["summary.json", "quarantine.jsonl", "dataset.zip"])
+def test_a_lost_result_is_written_again(
+    lost: str, copied: tuple[Path, Path], extract: Extract
+) -> None:
+    source, output = copied
+    before = published(output)
+    (output / lost).unlink()
+    code, printed = extract("--source", source, "--output", output)
+    assert code == 0 and "Nothing to do" not in printed, printed
+    assert published(output) == before and (output / "summary.json").exists()
+
+
+def test_where_nothing_is_usable_the_quarantine_says_why(extract: Extract, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "error.pdf").write_text("<html>404")
+    code, printed = extract("--source", tmp_path / "in", "--output", tmp_path / "out")
+    assert code == 4 and "1 not_a_pdf" in printed, printed
+    assert [line["kind"] for line in lines(tmp_path / "out" / "quarantine.jsonl")] == ["not_a_pdf"]
 
 
 def test_a_lost_sample_is_made_again(copied: tuple[Path, Path], extract: Extract) -> None:
@@ -357,7 +408,9 @@ def test_a_second_run_at_the_same_time_is_refused(
 ) -> None:
     arguments = ("--source", demo, "--output", tmp_path / "dataset")
     first = start_extract(*arguments)
+    deadline = time.monotonic() + 120
     while not (tmp_path / "dataset" / ".intaglio" / "owner.json").exists():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     code, printed = extract(*arguments)
     assert code == 3

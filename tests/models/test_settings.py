@@ -16,7 +16,7 @@ from models.errors import (
     UnreadableFile,
 )
 from models.records import Fault, Pdf, PdfFacts, RegionKind
-from models.settings import PRESETS, Fit, Group, Kind, Settings, fingerprint
+from models.settings import PRESETS, Fit, Group, Kind, Settings, fingerprint, with_preset
 
 
 def settings(**given: Any) -> Settings:
@@ -68,11 +68,6 @@ def test_bounds_are_kept_and_defaults_lie_within(group: type[BaseModel]) -> None
         ({"fit": {"size": 3}}, "fit.size"),
         ({"nonsense": 1}, "nonsense"),
         ({"fit": 3}, "fit"),
-        ({"fit": 3, "preset": "article"}, "fit"),
-        ({"fit": None, "preset": "article"}, "fit"),
-        ({"preset": "none"}, "preset"),
-        ({"preset": ["article"]}, "preset"),
-        ({"preset": {}}, "preset"),
         ({"regions": {"keep_kinds": []}}, "regions.keep_kinds"),
         ({"fit": {"side": 64, "step": 128}}, "fit"),
         ({"fit": {"side": 4096}}, "fit"),
@@ -92,21 +87,35 @@ def test_sides_need_to_agree_for_buckets_only() -> None:
 
 
 def test_the_preset_is_the_article_and_anything_given_overrides_it() -> None:
-    plain = settings(preset="article")
+    def preset(**given: Any) -> Settings:
+        whole = with_preset({"source": "in", "output": "out", "preset": "article", **given})
+        del whole["preset"]
+        return Settings.model_validate(whole)
+
+    plain = preset()
     assert (plain.read.dpi, plain.triage.method, plain.regions.unit) == (144, "sigma", "page")
     assert (plain.triage.sigma_threshold, plain.encode.quality) == (45, 92)
     assert (plain.fit.mode, plain.fit.side, plain.fit.min_side) == ("stretch", 1024, 1)
-    changed = settings(preset="article", fit={"side": 512}, triage={"sigma_threshold": 20})
+    changed = preset(fit={"side": 512}, triage={"sigma_threshold": 20})
     assert (changed.fit.mode, changed.fit.side) == ("stretch", 512)
     assert (changed.triage.method, changed.triage.sigma_threshold) == ("sigma", 20)
-    again = settings(preset="article", fit=Fit(side=512))
-    assert (again.fit.mode, again.fit.side) == ("stretch", 512)
     assert all(set(PRESETS[name]) <= set(Settings.model_fields) for name in PRESETS)
 
 
+@pytest.mark.parametrize("given", [{"fit": 3}, {"fit": None}, {"preset": []}, {"preset": "none"}])
+def test_a_preset_leaves_what_makes_no_sense_to_be_refused(given: dict[str, Any]) -> None:
+    data = {"preset": "article", **given}
+    assert with_preset(data).items() >= given.items()
+
+
 def test_settings_survive_json_as_prefect_stores_them() -> None:
-    whole = settings(preset="article", fit={"side": 512}, read={"dpi": 300})
-    assert Settings.model_validate(json.loads(whole.model_dump_json())) == whole
+    for whole in (settings(), settings(fit={"side": 512}, read={"dpi": 300})):
+        again = Settings.model_validate(json.loads(whole.model_dump_json()))
+        assert again == whole
+        # Keys are made of how values are written: 60 and 60.0 must not differ.
+        assert fingerprint(again, again.read.max_megapixels, again.run.page_timeout_s) == (
+            fingerprint(whole, whole.read.max_megapixels, whole.run.page_timeout_s)
+        )
 
 
 def test_passwords_are_never_shown() -> None:

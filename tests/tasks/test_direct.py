@@ -333,9 +333,19 @@ def test_parts_of_a_page_share_one_decoding(
     reader = opened(tmp_path, DIRECT["color"]())
     native = reader.page(0).native_dpi
     assert native is not None
-    for box in (PART, WHOLE, (0.0, 0.0, 0.3, 0.3)):
-        reader.render(0, native, gray=False, box=box, max_pixels=10 * BUDGET)
+    boxes: tuple[RelativeBox, ...] = (PART, WHOLE, (0, 0.2, 1, 0.3), (0, 0, 0.3, 0.3))
+    parts = [
+        reader.render(0, native, gray=False, box=box, max_pixels=10 * BUDGET).pixels
+        for box in (*boxes, *boxes)
+    ]
     assert len(calls) == 1
+    # What is done to one does not show in another.
+    for part in parts[:4]:
+        before = [other.copy() for other in parts[4:]]
+        part[:] = 0
+        assert all(map(np.array_equal, before, parts[4:]))
+    again = reader.render(0, native, gray=False, box=PART, max_pixels=10 * BUDGET).pixels
+    assert np.array_equal(again, parts[4])
 
 
 def test_the_picture_is_the_scene() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import zipfile
 from pathlib import Path
 
@@ -12,11 +14,14 @@ from tasks import package
 from tasks.session import Session
 from tests.tasks.conftest import OpenSession
 
+LOST = b'{"file_name": "images/v/p1-1.jpg", "bytes": 1, "sha256": ""}\n'
+
 
 def fake_manifest(run: Session, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"images/v/p{n:06d}-1.jpg" for n in range(count)]
-    line = '{{"file_name": "{}", "bytes": 1}}'
-    run.output.write("manifest.jsonl", "\n".join(map(line.format, names)).encode())
+    sha256 = hashlib.sha256(b"x").hexdigest()
+    lines = [json.dumps({"file_name": name, "bytes": 1, "sha256": sha256}) for name in names]
+    run.output.write("manifest.jsonl", "".join(f"{line}\n" for line in lines).encode())
     real = run.output.read
     monkeypatch.setattr(
         run.output, "read", lambda name: b"x" if name.startswith("images/") else real(name)
@@ -42,7 +47,7 @@ def test_packing_stops_before_the_disk_is_full(
     tmp_path: Path, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = open_session(tmp_path, tmp_path / "out")
-    run.output.write("manifest.jsonl", b'{"file_name": "images/v/p1-1.jpg", "bytes": %d}' % 10**18)
+    run.output.write("manifest.jsonl", LOST.replace(b": 1,", b": %d," % 10**18))
     with pytest.raises(DiskLow, match="are needed"):
         package.package(run)
     assert not list((tmp_path / "out").glob("*dataset*"))
@@ -52,7 +57,19 @@ def test_a_sample_that_vanishes_while_packing_stops_the_run(
     tmp_path: Path, open_session: OpenSession, output: str
 ) -> None:
     run = open_session(tmp_path, output, run={"scratch": str(tmp_path / "not yet there")})
-    run.output.write("manifest.jsonl", b'{"file_name": "images/v/p1-1.jpg", "bytes": 1}')
+    run.output.write("manifest.jsonl", LOST)
     with pytest.raises(StorageGone, match=r"p1-1\.jpg vanished"):
         package.package(run)
+    assert set(run.output.names("")) == {"manifest.jsonl"}
+
+
+def test_a_sample_somebody_changed_is_never_packed(
+    tmp_path: Path, open_session: OpenSession, output: str
+) -> None:
+    run = open_session(tmp_path, output)
+    run.output.write("images/v/p1-1.jpg", b"?")
+    run.output.write("manifest.jsonl", LOST)
+    with pytest.raises(StorageGone, match="changed by somebody else"):
+        package.package(run)
+    # Gone, it is made again by the next run.
     assert set(run.output.names("")) == {"manifest.jsonl"}

@@ -20,7 +20,7 @@ from tasks.discover import discover
 from tasks.extract import Group, extract_pages, group_size
 from tasks.ledger import Ledger
 from tasks.plan import estimate, finished, remember_published
-from tasks.publish import publish
+from tasks.publish import SUMMARY, publish
 from tasks.report import contact_sheet, rows
 from tasks.session import Session
 from tasks.storage import Storage
@@ -50,6 +50,7 @@ def work(run: Session, pages_per_task: int = 2) -> Summary:
                 extract_pages(run, Group(pdf, pages[start : start + pages_per_task]))
     summary = publish(run, archive)
     package.package(run)
+    run.output.write(SUMMARY, summary.model_dump_json().encode())
     remember_published(run, archive)
     return summary
 

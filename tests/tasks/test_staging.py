@@ -27,7 +27,7 @@ def archive(memory: Any) -> Callable[..., Pdf]:
         size = int(megabytes * MB)
         if there:
             memory.pipe_file(f"/in/{name}", name.encode().ljust(size, b"."))
-        return Pdf(name=name, path=f"memory://in/{name}", size=size, stamp="1")
+        return Pdf(name=name, path=f"memory://in/{name}", size=size)
 
     return make
 

@@ -8,7 +8,7 @@ import pytest
 from models.records import Region, RegionKind
 from tasks.detect.boxes import merge_close, overlap, reading_order
 from tasks.detect.halftone import find_screen
-from tasks.detect.kinds import ruled_kind
+from tasks.detect.kinds import ruled_kind, symmetry
 from tasks.detect.page import find_border, fit, flatten, read_ink, to_gray8
 from tests.tasks.detect.drawn import halftone, text_page, with_dark_border, with_engraving
 
@@ -71,6 +71,15 @@ def test_hatching_text_and_small_pictures_have_no_screen() -> None:
     assert find_screen(engraving) is None
     assert find_screen(text_page()) is None
     assert find_screen(halftone(5.0, (100, 100))) is None
+
+
+def test_symmetry_tells_a_mirrored_ornament_from_a_scene() -> None:
+    half = (255 - with_engraving(np.full((300, 200), 255, np.uint8), (25, 25, 175, 275))) // 2
+    ornament = 255 - np.hstack([half, half[:, ::-1]])
+    scene = with_engraving(np.full((300, 400), 255, np.uint8), (25, 25, 375, 275), seed=4)
+    assert symmetry(ornament, (20, 20, 380, 280)) > 0.9
+    assert symmetry(scene, (20, 20, 380, 280)) < 0.72
+    assert symmetry(np.full((50, 50), 255, np.uint8), (0, 0, 50, 50)) <= 1.0
 
 
 def test_a_grid_is_a_table_and_staves_are_music() -> None:
