@@ -5,6 +5,8 @@ before any flow imports it. Whatever the user has set stays.
 """
 
 import os
+import tempfile
+from pathlib import Path
 
 _QUIET = {
     # The heartbeat of the telemetry meets the ephemeral server's busy database at nearly every
@@ -13,6 +15,8 @@ _QUIET = {
     "DO_NOT_TRACK": "1",
     # The default of 20 s is too short where processors are slow or shared.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    # What goes wrong is said by us, once; the temporary server's own errors are not the user's.
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Progress in the logs of a run that Prefect started.
     "PREFECT_LOGGING_EXTRA_LOGGERS": "intaglio",
     # Workers are processes: threads inside NumPy's libraries would only fight them.
@@ -21,3 +25,15 @@ _QUIET = {
 }
 for _name, _value in _QUIET.items():
     os.environ.setdefault(_name, _value)
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether a folder can be written, or made."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+# Where the home folder cannot be written, Prefect would try for three minutes and give up.
+if "PREFECT_HOME" not in os.environ and not _can_write(Path.home() / ".prefect"):
+    os.environ["PREFECT_HOME"] = str(Path(tempfile.gettempdir()) / f"prefect-{os.getuid()}")

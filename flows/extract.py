@@ -25,12 +25,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from humanize import naturaldelta, naturalsize
-from prefect import flow
+from prefect import flow, get_run_logger
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.command import parse, printable, run_command, settings_of
-from models.errors import ExitCode, NothingUsable
+from models.errors import ExitCode, NothingUsable, StopRun
 from models.records import Pdf, Summary
 from models.settings import Settings
 from tasks import session
@@ -39,7 +39,7 @@ from tasks.extract import Group, extract_task, group_size
 from tasks.package import package_task
 from tasks.plan import estimate, finished, remember_published
 from tasks.publish import SUMMARY, publish_faults, publish_task
-from tasks.report import print_table, report_task
+from tasks.report import print_table, report_task, write_sheet
 from tasks.session import Session
 from tasks.triage import PageToCut, is_done, triage_task
 from tasks.worker import peak_bytes
@@ -57,6 +57,9 @@ def extract(settings: Settings) -> Summary:
     """Turn an archive of scanned periodicals into an image dataset of its illustrations."""
     try:
         return run_extract(session.begin(settings))
+    except StopRun as error:
+        get_run_logger().error("%s %s", error.message, error.cure)
+        raise
     finally:
         session.end()
 
@@ -68,8 +71,9 @@ def run_extract(run: Session) -> Summary:
     run.check_space()
     archive = discover_task()
     total = count_or_explain(run, archive)
-    run.progress.start(total)
-    work_pdfs(run, archive, group_size(settings, total))
+    todo = [pdf for pdf in archive if pdf.facts and not pdf.fault and not pdf.duplicate_of]
+    run.progress.start(sum(pdf.facts.page_count for pdf in todo if pdf.facts))
+    work_pdfs(run, todo, group_size(settings, total))
     run.progress.stop()
     summary = publish_task(archive)
     zip_bytes = package_task()
@@ -84,8 +88,9 @@ def run_extract(run: Session) -> Summary:
         }
     )
     run.output.write(SUMMARY, summary.model_dump_json(indent=2).encode())
-    report_task(summary)
+    write_sheet(run.output)
     remember_published(run, archive)
+    report_task(summary)
     return summary
 
 
@@ -114,12 +119,12 @@ def count_or_explain(run: Session, archive: list[Pdf]) -> int:
         raise
 
 
-def work_pdfs(run: Session, archive: list[Pdf], pages_per_task: int) -> None:
-    """Look at all PDFs and cut their kept pages.
+def work_pdfs(run: Session, pdfs: list[Pdf], pages_per_task: int) -> None:
+    """Look at PDFs and cut their kept pages.
 
     Triage runs a few PDFs ahead, so that the workers never wait and few pages wait to be cut.
     """
-    todo = deque(pdf for pdf in archive if not pdf.fault and not pdf.duplicate_of)
+    todo = deque(pdfs)
     triaged: deque[tuple[Pdf, PrefectFuture[list[PageToCut]]]] = deque()
     cutting: deque[list[PrefectFuture[int]]] = deque()
     while todo or triaged:

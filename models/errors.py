@@ -187,6 +187,16 @@ class WorkerDied(InputFault):
     cure = "The page crashes the renderer; re-save the PDF (for instance with qpdf) and run again."
 
 
+class WorkerKilled(WorkerDied):
+    """The worker process was ended from outside while it was at this page, twice."""
+
+    kind = "worker_killed"
+    cure = (
+        "Something outside ended the worker, perhaps the system for lack of memory. Run again; if "
+        "it happens again, lower --run.workers."
+    )
+
+
 class OutOfMemory(InputFault):
     """The page needs more memory than a worker may have."""
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_serializer
 
-from models.errors import InputFault, UnreadableFile
+from models.errors import InputFault, UnreadableFile, WorkerKilled
 
 RelativeBox = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions (0 to 1) of the displayed page."""
@@ -84,7 +84,7 @@ class Fault(Record):
     @property
     def passing(self) -> bool:
         """Whether it lay not in the file but in reaching it, so that the next run tries again."""
-        return self.kind == UnreadableFile.kind
+        return self.kind in (UnreadableFile.kind, WorkerKilled.kind)
 
 
 class PdfFacts(Record):

@@ -140,7 +140,8 @@ class Run(Group):
     """Seconds a page may take before its worker is killed and the page quarantined."""
     pages_per_task: Annotated[int, Field(ge=1, le=10_000)] | Literal["auto"] = "auto"
     """Kept pages in one Prefect task run: a number from 1 to 10000, or auto (one while the
-    archive is small, then groups, so that a run stays within a thousand task runs)."""
+    archive is small, then groups, to keep the run fit for Prefect's UI and database). On top of
+    these comes one task run for each PDF with something left to look at."""
     disk_reserve_mb: int = Field(default=500, ge=0, le=10_000_000)
     """Free disk space, in MB, below which a run stops cleanly and resumable."""
     scratch: str = ""

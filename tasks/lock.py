@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from models.errors import OutputInUse
+from models.errors import BadSettings, OutputInUse
 from tasks.ledger import STATE
 from tasks.storage import Storage, named_errors
 
@@ -31,7 +31,12 @@ def locked(output: Storage) -> Iterator[None]:
     folder = Path(output.path(STATE))
     owner = folder / "owner.json"
     with named_errors(f"locking {folder}"):
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileNotFoundError, FileExistsError, NotADirectoryError) as error:
+            raise BadSettings(
+                f"output: {output.url} cannot be a folder: {error.strerror}."
+            ) from error
         lock = FileLock(folder / "lock", timeout=0, thread_local=False)
         try:
             lock.acquire()

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from models.errors import InputFault
 from models.records import Pdf, Summary
-from models.settings import Settings, fingerprint
+from models.settings import fingerprint
 from tasks import work
 from tasks.decide import decide
 from tasks.package import packed_size
 from tasks.publish import MANIFEST, PAGES, PUBLISHED, QUARANTINE, SUMMARY
+from tasks.report import SHEET
 from tasks.session import Job, Session
 from tasks.triage import sort_out, valid_looks
 
@@ -46,16 +47,14 @@ def finished(run: Session, archive: list[Pdf]) -> Summary | None:
         summary = Summary.model_validate_json(run.output.read(SUMMARY))
     except (FileNotFoundError, ValueError):
         return None
-    if state != _state(run.settings, archive) or packed_size(run.output) is None:
-        return None
-    if not {MANIFEST, PAGES, QUARANTINE} <= run.output.names("").keys():
+    if state != _state(run, archive) or packed_size(run.output) is None:
         return None
     return None if any(count_left(run, pdf) for pdf in archive) else summary
 
 
 def remember_published(run: Session, archive: list[Pdf]) -> None:
-    """Note down what the published files were made of."""
-    run.output.write(PUBLISHED, json.dumps(_state(run.settings, archive)).encode())
+    """Note down what the published files were made of, and how large they are."""
+    run.output.write(PUBLISHED, json.dumps(_state(run, archive)).encode())
 
 
 def estimate(run: Session, archive: list[Pdf]) -> Estimate:
@@ -116,7 +115,12 @@ def count_left(run: Session, pdf: Pdf) -> int:
     return pdf.facts.page_count - len(looks) + len(pages)
 
 
-def _state(settings: Settings, archive: list[Pdf]) -> dict[str, str]:
+def _state(run: Session, archive: list[Pdf]) -> dict[str, object]:
+    settings = run.settings
     groups = (settings.read, settings.triage, settings.regions, settings.clean, settings.fit)
     pdfs = [pdf.model_copy(update={"path": ""}) for pdf in archive]
-    return {"of": fingerprint(*groups, settings.encode, *pdfs)}
+    files = (MANIFEST, PAGES, QUARANTINE, SUMMARY, SHEET)
+    return {
+        "of": fingerprint(*groups, settings.encode, *pdfs),
+        "bytes": {name: run.output.size(name) for name in files},
+    }

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import ForkingPickler
@@ -22,7 +23,7 @@ from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
 
-from models.errors import InputFault, PageTimeout, WorkerDied, WorkersGone
+from models.errors import InputFault, PageTimeout, WorkerDied, WorkerKilled, WorkersGone
 from tasks.worker import serve
 
 T = TypeVar("T")
@@ -87,7 +88,7 @@ class WorkerPool:
         self._memory_mb = memory_mb
         self._jobs_per_worker = jobs_per_worker
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(PRELOADED)
+        _start_fork_server()
         self._crew: list[_Worker] = []
         self._queue: deque[_Job] = deque()
         self._room = threading.Semaphore((AHEAD + 2) * workers)
@@ -264,7 +265,23 @@ def _died(worker: _Worker) -> WorkerDied:
     if code is None or code >= 0:
         return WorkerDied(f"its worker process ended with {code}")
     known = {int(number): number.name for number in signal.Signals}
-    return WorkerDied(f"its worker process was killed by {known.get(-code, f'signal {-code}')}")
+    how = f"its worker process was killed by {known.get(-code, f'signal {-code}')}"
+    # A page can make its worker crash, but not send it these.
+    from_outside = -code in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+    return WorkerKilled(how) if from_outside else WorkerDied(how)
+
+
+def _start_fork_server() -> None:
+    """Start the process that workers are forked from, deaf to the Ctrl-C that ends the run."""
+    forkserver.set_forkserver_preload(PRELOADED)
+    if threading.current_thread() is not threading.main_thread():
+        forkserver.ensure_running()
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _HiddenMain:

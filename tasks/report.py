@@ -85,9 +85,18 @@ def contact_sheet(output: Storage) -> bytes | None:
     return stream.getvalue()
 
 
+def write_sheet(output: Storage) -> None:
+    """Write the contact sheet, or remove it where there is nothing to show."""
+    sheet = contact_sheet(output)
+    if sheet is None:
+        output.remove(SHEET)
+    else:
+        output.write(SHEET, sheet)
+
+
 @task(name="report", **RETRIED)
 def report_task(summary: Summary) -> None:
-    """Write the contact sheet, and the run's artifacts for the Prefect UI."""
+    """Make the run's artifacts for the Prefect UI."""
     output = session.current().output
     lines = [f"| {name} | {value} |" for name, value in rows(summary, output.url)]
     create_markdown_artifact(
@@ -95,12 +104,8 @@ def report_task(summary: Summary) -> None:
     )
     reasons = [{"reason": name, "pages": count} for name, count in summary.dropped.items()]
     create_table_artifact(reasons, key="extract-dropped", description="Dropped pages by reason")
-    sheet = contact_sheet(output)
-    if sheet is None:
-        output.remove(SHEET)
-    else:
-        output.write(SHEET, sheet)
-        data = base64.b64encode(sheet).decode()
+    if output.size(SHEET):
+        data = base64.b64encode(output.read(SHEET)).decode()
         create_image_artifact(
             f"data:image/jpeg;base64,{data}", key="extract-samples", description="Kept samples"
         )

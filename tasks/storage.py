@@ -155,6 +155,15 @@ class Storage:
         start = len(self.path()) + 1
         return {path[start:]: info["size"] for path, info in found.items()}
 
+    def size(self, name: str) -> int | None:
+        """Size of a file in bytes; None if there is none."""
+        with named_errors(f"looking at {self.path(name)}"):
+            try:
+                size: int = self.fs.size(self.path(name))
+            except FileNotFoundError:
+                return None
+            return size
+
     def remove(self, name: str) -> None:
         """Remove a file; it is no error if it is gone already."""
         with named_errors(f"removing {self.path(name)}"), suppress(FileNotFoundError):
