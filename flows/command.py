@@ -170,8 +170,8 @@ def run_command(main: Callable[[list[str]], int]) -> int:
             raise
         say(
             f"Prefect's server at {os.environ.get('PREFECT_API_URL')} does not answer.\n"
-            "Start it (prefect server start), or unset PREFECT_API_URL to run without one; the same "
-            "command goes on from here."
+            "Start it (prefect server start), or unset PREFECT_API_URL to run without one;\n"
+            "the same command goes on from here."
         )
         # Prefect would go on trying to deliver its events, for minutes.
         sys.stderr.flush()

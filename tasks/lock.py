@@ -34,9 +34,8 @@ def locked(output: Storage) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileNotFoundError, FileExistsError, NotADirectoryError) as error:
-            raise BadSettings(
-                f"output: {output.url} cannot be a folder: {error.strerror}."
-            ) from error
+            why = f"output: {output.url} cannot be a folder: {error.strerror}."
+            raise BadSettings(why) from error
         lock = FileLock(folder / "lock", timeout=0, thread_local=False)
         try:
             lock.acquire()

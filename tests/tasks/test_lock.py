@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import OutputInUse, StorageGone
+from models.errors import BadSettings, OutputInUse
 from tasks.lock import locked
 from tasks.storage import Storage
 
@@ -82,9 +82,12 @@ def test_whoever_holds_it_the_message_stands(tmp_path: Path, owner: str) -> None
             pass
 
 
-def test_an_output_that_cannot_be_written_is_gone(tmp_path: Path) -> None:
+def test_an_output_that_cannot_be_a_folder_is_a_bad_setting(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageGone, match="locking"), locked(Storage(str(tmp_path / "file"))):
+    with (
+        pytest.raises(BadSettings, match="cannot be a folder"),
+        locked(Storage(str(tmp_path / "file"))),
+    ):
         pass
 
 

@@ -19,6 +19,7 @@ from models.errors import (
     StopRun,
     UnreadableFile,
     WorkerDied,
+    WorkerKilled,
 )
 from models.records import Pdf
 from models.settings import Settings
@@ -81,7 +82,7 @@ def test_a_job_that_costs_its_worker_is_tried_again_alone(run: Session, tmp_path
         (
             jobs.kill_self,
             (),
-            WorkerDied,
+            WorkerKilled,
             "1887/a.pdf, page 7: its worker process was killed by SIGKILL (tried twice)",
         ),
         (

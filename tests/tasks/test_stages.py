@@ -301,6 +301,23 @@ def test_a_fault_is_kept_until_the_limits_change(
     assert len(triage.triage(other, pdf)) == 1 and other.looked == 2
 
 
+def test_a_page_whose_worker_was_killed_from_outside_gets_another_chance(
+    tmp_path: Path, make_pdf: MakePdf, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.tasks import jobs
+
+    (tmp_path / "a.pdf").write_bytes(make_pdf("pt"))
+    run = open_session(tmp_path / "a.pdf", tmp_path / "out")
+    (pdf,) = discover(run)
+    with monkeypatch.context() as patch:
+        patch.setattr("tasks.work.look", jobs.be_killed)
+        assert triage.triage(run, pdf) == []
+    publish(run, [pdf])
+    assert {line["kind"] for line in lines(run.output, "quarantine.jsonl")} == {"worker_killed"}
+    again = open_session(tmp_path / "a.pdf", tmp_path / "out")
+    assert len(triage.triage(again, pdf)) == 1 and again.looked == 2
+
+
 def test_publishing_removes_stale_samples_and_nothing_of_the_users(
     source: Path, tmp_path: Path, open_session: OpenSession
 ) -> None:
