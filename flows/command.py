@@ -200,7 +200,7 @@ def _is_unreachable(error: BaseException) -> bool:
 
 def _quiet_console() -> None:
     """Say errors once, at the end; Prefect's API still gets its own account of them."""
-    for name in ("", "uvicorn", "fastapi"):
+    for name in ("", "uvicorn", "fastapi", "prefect._internal"):
         for handler in logging.getLogger(name).handlers:
             handler.setLevel(logging.CRITICAL)
     ours = logging.getLogger("intaglio")
