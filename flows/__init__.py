@@ -19,6 +19,8 @@ _QUIET = {
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Progress in the logs of a run that Prefect started.
     "PREFECT_LOGGING_EXTRA_LOGGERS": "intaglio",
+    # Reading the PDFs begins before the flow run does.
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     # Workers are processes: threads inside NumPy's libraries would only fight them.
     "OPENBLAS_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",

@@ -11,7 +11,7 @@ from pathlib import Path
 from tasks.orphans import end_orphans
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RUN = """  # as python -m flows.extract
+RUN = """
 import subprocess, sys, time
 from tasks.orphans import mark_children
 mark_children()
