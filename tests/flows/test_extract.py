@@ -149,38 +149,6 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     assert not list(output.rglob("*.partial"))
 
 
-def test_without_a_server_prefect_starts_one_quietly(
-    demo: Path, start_extract: Callable, tmp_path: Path
-) -> None:
-    process = start_extract(
-        "--source",
-        demo / "la-toilette-1901.pdf",
-        "--output",
-        tmp_path / "out",
-        environment={"PREFECT_API_URL": None, "PREFECT_HOME": str(tmp_path / "home")},
-    )
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
-    assert (tmp_path / "out" / "dataset.zip").exists()
-    assert "Traceback" not in printed and "locked" not in printed
-    assert len(printed.splitlines()) < 20, printed
-
-
-def test_a_server_that_does_not_answer_is_said_in_two_lines(
-    demo: Path, start_extract: Callable, tmp_path: Path
-) -> None:
-    process = start_extract(
-        "--source",
-        demo / "1887",
-        "--output",
-        tmp_path / "out",
-        environment={"PREFECT_API_URL": "http://127.0.0.1:9/api"},
-    )
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 3, printed
-    assert "http://127.0.0.1:9/api does not answer" in printed and "Traceback" not in printed
-
-
 def test_a_second_run_does_nothing_and_says_so(
     demo: Path, finished: tuple[Path, str], extract: Extract
 ) -> None:
@@ -354,27 +322,6 @@ def test_the_article_preset_gives_whole_pages_at_1024(
     for sample in samples:
         assert (sample["width"], sample["height"]) == (1024, 1024)
         assert sample["box"] == [0.0, 0.0, *sample["page_size"]]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (["--output", "out"], 2, "source"),
-        (["--source", "nowhere", "--output", "out"], 2, "nowhere does not exist"),
-        (["--source", ".", "--output", "out", "--encode.quality", "101"], 2, "encode.quality"),
-        (["--source", ".", "--output", "out", "--encode.quality", "101"], 2, "100"),
-        (["--source", ".", "--output", "out", "--no-such-flag"], 2, "no-such-flag"),
-        (["--source", "EMPTY", "--output", "out"], 4, "no PDF"),
-    ],
-)
-def test_bad_usage_ends_before_anything_starts(
-    arguments: list[str], code: int, words: str, extract: Extract, tmp_path: Path
-) -> None:
-    (tmp_path / "empty").mkdir()
-    places = {"EMPTY": tmp_path / "empty", "out": tmp_path / "out"}
-    ended, printed = extract(*(places.get(a, a) for a in arguments))
-    assert ended == code, printed
-    assert words in printed and "Traceback" not in printed
 
 
 def test_interrupting_ends_with_130_and_is_resumable(

@@ -1,0 +1,63 @@
+"""How a run starts: with a server, without one, with one that is gone, and not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Extract = Callable[..., tuple[int, str]]
+
+
+def test_without_a_server_prefect_starts_one_quietly(
+    demo: Path, start_extract: Callable, tmp_path: Path
+) -> None:
+    process = start_extract(
+        "--source",
+        demo / "la-toilette-1901.pdf",
+        "--output",
+        tmp_path / "out",
+        environment={"PREFECT_API_URL": None, "PREFECT_HOME": str(tmp_path / "home")},
+    )
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    assert (tmp_path / "out" / "dataset.zip").exists()
+    assert "Traceback" not in printed and "locked" not in printed
+    assert len(printed.splitlines()) < 20, printed
+
+
+def test_a_server_that_does_not_answer_is_said_in_two_lines(
+    demo: Path, start_extract: Callable, tmp_path: Path
+) -> None:
+    process = start_extract(
+        "--source",
+        demo / "1887",
+        "--output",
+        tmp_path / "out",
+        environment={"PREFECT_API_URL": "http://127.0.0.1:9/api"},
+    )
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 3, printed
+    assert "http://127.0.0.1:9/api does not answer" in printed and "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--output", "out"], 2, "source"),
+        (["--source", "nowhere", "--output", "out"], 2, "nowhere does not exist"),
+        (["--source", ".", "--output", "out", "--encode.quality", "101"], 2, "encode.quality"),
+        (["--source", ".", "--output", "out", "--encode.quality", "101"], 2, "100"),
+        (["--source", ".", "--output", "out", "--no-such-flag"], 2, "no-such-flag"),
+        (["--source", "EMPTY", "--output", "out"], 4, "no PDF"),
+    ],
+)
+def test_bad_usage_ends_before_anything_starts(
+    arguments: list[str], code: int, words: str, extract: Extract, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"EMPTY": tmp_path / "empty", "out": tmp_path / "out"}
+    ended, printed = extract(*(places.get(a, a) for a in arguments))
+    assert ended == code, printed
+    assert words in printed and "Traceback" not in printed
