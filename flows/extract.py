@@ -71,7 +71,7 @@ def run_extract(run: Session) -> Summary:
     run.check_space()
     archive = discover_task()
     total = count_or_explain(run, archive)
-    todo = [pdf for pdf in archive if pdf.facts and not pdf.fault and not pdf.duplicate_of]
+    todo = [pdf for pdf in archive if pdf.is_worked]
     run.progress.start(sum(pdf.facts.page_count for pdf in todo if pdf.facts))
     work_pdfs(run, todo, group_size(settings, total))
     run.progress.stop()

@@ -220,6 +220,11 @@ class Pdf(Record):
     volume: str = ""
     duplicate_of: str | None = None
 
+    @property
+    def is_worked(self) -> bool:
+        """Whether its pages are looked at: it could be read, and is no copy of another."""
+        return self.facts is not None and self.fault is None and self.duplicate_of is None
+
     @field_serializer("path", when_used="json")
     def _write_path(self, path: str) -> str:
         """A path may hold bytes that are no characters; discovery finds it anew in every run."""

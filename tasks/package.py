@@ -54,18 +54,22 @@ def package(run: Session) -> int:
                 local.seek(0)
                 with output.writer(DATASET) as target:
                     shutil.copyfileobj(local, target, 1 << 20)
-    size = output.names(DATASET)[DATASET]
-    state = {"manifest_sha256": hashes[MANIFEST], "bytes": size}
+    packed = output.size(DATASET)
+    if packed is None:
+        raise StorageGone(f"{output.path(DATASET)} vanished.")
+    state = {"manifest_sha256": hashes[MANIFEST], "bytes": packed}
     output.write(PACKED, json.dumps(state).encode())
-    return size
+    return packed
 
 
 def packed_size(output: Storage) -> int | None:
     """Size of the ZIP if it holds the dataset as it is now, else None."""
     try:
         state = json.loads(output.read(PACKED))
-        size: int = output.names(DATASET)[DATASET]
-    except (FileNotFoundError, KeyError, ValueError):
+    except (FileNotFoundError, ValueError):
+        return None
+    size = output.size(DATASET)
+    if size is None:
         return None
     now = {"manifest_sha256": _members(output)[0][MANIFEST], "bytes": size}
     return size if state == now else None

@@ -59,7 +59,7 @@ def remember_published(run: Session, archive: list[Pdf]) -> None:
 
 def estimate(run: Session, archive: list[Pdf]) -> Estimate:
     """Work a few pages, without writing anything, and extrapolate."""
-    pdfs = [pdf for pdf in archive if pdf.facts and not pdf.fault and not pdf.duplicate_of]
+    pdfs = [pdf for pdf in archive if pdf.is_worked]
     pages = [(pdf, i) for pdf in pdfs for i in range(pdf.facts.page_count)]  # type: ignore[union-attr]
     left = sum(count_left(run, pdf) for pdf in pdfs)
     probe = pages[:: max(1, len(pages) // PROBE_PAGES)]
@@ -108,8 +108,9 @@ def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
 
 def count_left(run: Session, pdf: Pdf) -> int:
     """Pages of a PDF without a finished record."""
-    if pdf.fault or pdf.duplicate_of or pdf.sha256 is None or pdf.facts is None:
+    if not pdf.is_worked:
         return 0
+    assert pdf.sha256 is not None and pdf.facts is not None
     looks = valid_looks(run, pdf.sha256)
     pages, _, _ = sort_out(run, pdf, looks.values())
     return pdf.facts.page_count - len(looks) + len(pages)

@@ -106,7 +106,7 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
         ),
         pdfs=Counts(
             total=len(archive),
-            kept=sum(not pdf.fault and not pdf.duplicate_of for pdf in archive),
+            kept=sum(pdf.is_worked for pdf in archive),
             dropped=sum(bool(pdf.duplicate_of) for pdf in archive),
             quarantined=sum(bool(pdf.fault) for pdf in archive),
         ),

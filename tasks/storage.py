@@ -158,6 +158,7 @@ class Storage:
     def size(self, name: str) -> int | None:
         """Size of a file in bytes; None if there is none."""
         with named_errors(f"looking at {self.path(name)}"):
+            self.fs.invalidate_cache()
             try:
                 size: int = self.fs.size(self.path(name))
             except FileNotFoundError:

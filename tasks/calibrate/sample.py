@@ -59,7 +59,7 @@ def draw(archive: list[Pdf], wanted: int, labels: Mapping[PageKey, Label]) -> li
 
 def usable(archive: list[Pdf]) -> list[Pdf]:
     """The PDFs that a run works."""
-    return [pdf for pdf in archive if pdf.facts and not pdf.fault and not pdf.duplicate_of]
+    return [pdf for pdf in archive if pdf.is_worked]
 
 
 def count(pdfs: list[Pdf]) -> int:
