@@ -185,6 +185,13 @@ class Sample(Record):
     metadata: dict[str, Text] = {}
 
 
+class DroppedLine(Record):
+    """One line of ``dropped.jsonl``: a sample that is not part of the dataset, and why."""
+
+    file_name: str
+    reason: str
+
+
 class PageLine(Record):
     """One line of ``pages.jsonl``: where a page ended and why."""
 
