@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: help setup demo run test lint format clean
+.PHONY: help setup demo run test nightly lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -29,6 +29,9 @@ run: setup ## make run SOURCE=... OUTPUT=...: the same on your own PDFs
 
 test: setup lint ## Check style and types and run all tests
 	$(BIN)/python -m pytest
+
+nightly: setup ## Run the long tests: every fault in turn, fuzzing
+	$(BIN)/python -m pytest -m nightly
 
 lint: setup
 	$(BIN)/ruff check .
