@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from models.errors import InputFault, OutOfMemory
 from models.records import Cut, Look, PageFacts, Pdf, PdfFacts, Region, RelativeBox, Sample
 from models.settings import Clean, Encode, Fit, Group, Read
@@ -20,6 +23,7 @@ from tasks.clean import clean
 from tasks.detect import make_detector
 from tasks.encode import SUFFIX, encode
 from tasks.fit import fit
+from tasks.margin import trim
 from tasks.read import Reader, open_pdf
 
 FALLBACK_DPI = 300.0
@@ -133,9 +137,10 @@ def _sample(
     raster = reader.render(
         seen.page_index, dpi, gray=not page.color, box=box, max_pixels=recipe.max_pixels
     )
-    if min(raster.pixels.shape[:2]) < recipe.fit.min_side:
+    part, box = _trimmed(raster.pixels, region.box, box)
+    if min(part.shape[:2]) < recipe.fit.min_side:
         return None
-    pixels, cleaned = clean(raster.pixels, recipe.clean)
+    pixels, cleaned = clean(part, recipe.clean)
     fitted = fit(pixels, _margin_left(region.box, box, pixels.shape), recipe.fit)
     points = (box[0] * page.width, box[1] * page.height, box[2] * page.width, box[3] * page.height)
     height, width = fitted.pixels.shape[:2]
@@ -188,6 +193,30 @@ def _grown(box: RelativeBox, page: PageFacts, margin: float, limits: RelativeBox
         min(limits[2], x1 + dx),
         min(limits[3], y1 + dy),
     )
+
+
+def _trimmed(
+    pixels: NDArray[np.uint8], inner: RelativeBox, outer: RelativeBox
+) -> tuple[NDArray[np.uint8], RelativeBox]:
+    """A crop without what stands in its margin, and its box on the page."""
+    height, width = pixels.shape[:2]
+    across, down = width / (outer[2] - outer[0]), height / (outer[3] - outer[1])
+    x0, y0, x1, y1 = trim(
+        pixels,
+        (
+            round((inner[0] - outer[0]) * across),
+            round((inner[1] - outer[1]) * down),
+            round((inner[2] - outer[0]) * across),
+            round((inner[3] - outer[1]) * down),
+        ),
+    )
+    box = (
+        outer[0] + x0 / across,
+        outer[1] + y0 / down,
+        outer[0] + x1 / across,
+        outer[1] + y1 / down,
+    )
+    return pixels[y0:y1, x0:x1], box
 
 
 def _margin_left(inner: RelativeBox, outer: RelativeBox, shape: tuple[int, ...]) -> int:

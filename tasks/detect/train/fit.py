@@ -64,9 +64,8 @@ def fit(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) -> Layout
     net = LayoutNet().train()
     optimizer = torch.optim.AdamW(net.parameters(), PEAK_RATE, weight_decay=0.02)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, steps, pct_start=0.15)
-    average = torch.optim.swa_utils.AveragedModel(
-        net, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.99), use_buffers=True
-    )
+    decay = torch.optim.swa_utils.get_ema_multi_avg_fn(0.99)  # type: ignore[no-untyped-call]
+    average = torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=decay, use_buffers=True)
     started, total = time.monotonic(), 0.0
     # Spawned, not forked: a fork in which OpenCV's threads have run already may hang.
     batches = DataLoader(
