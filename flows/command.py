@@ -22,7 +22,7 @@ from pydantic_settings import (
 )
 
 from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
-from models.settings import Settings, with_preset
+from models.settings import Group, Settings, with_preset
 from tasks.orphans import end_orphans, mark_children
 
 
@@ -66,7 +66,7 @@ class Command(Settings, CommandLine):
 
 
 C = TypeVar("C", bound=CommandLine)
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=Group)
 
 
 def parse(program: str, description: str, arguments: list[str]) -> Command:
@@ -106,7 +106,7 @@ def parse_as(kind: type[C], program: str, description: str, arguments: list[str]
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             command_line: Any = CliSettingsSource(settings_cls, cli_prog_name=program)
-            command_line.root_parser.usage = "%(prog)s --source SRC --output OUT [settings]"
+            command_line.root_parser.usage = f"%(prog)s {_needed(kind)}[settings]"
             sources = (init_settings, command_line(args=rest), env_settings)
             return (*sources, _yaml(settings_cls, config)) if config else sources
 
@@ -120,6 +120,12 @@ def parse_as(kind: type[C], program: str, description: str, arguments: list[str]
     if command.config != config:
         raise BadSettings("config: write --config in full, once.")
     return command
+
+
+def _needed(kind: type[CommandLine]) -> str:
+    """What must be given, as the usage line shows it."""
+    fields = kind.model_fields.items()
+    return "".join(f"--{name} {name.upper()} " for name, field in fields if field.is_required())
 
 
 def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
