@@ -9,6 +9,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import onnxruntime
 from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts
@@ -24,7 +25,7 @@ MULTIPLE = 32
 WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights" / "layout.onnx"
 FOLDS = WEIGHTS.with_suffix(".folds.json")
 """What networks that never saw a page's work found on the pages of the training corpus."""
-CODE_VERSION = "2"
+CODE_VERSION = "3"
 """To be raised whenever the way from maps to regions changes."""
 
 
@@ -40,7 +41,11 @@ class LayoutDetector:
     def __init__(self, weights: Path = WEIGHTS) -> None:
         data = weights.read_bytes()
         self.version = f"{CODE_VERSION}-{hashlib.sha256(data).hexdigest()[:12]}"
-        self._net = cv2.dnn.readNetFromONNX(np.frombuffer(data, np.uint8), cv2.dnn.ENGINE_CLASSIC)
+        options = onnxruntime.SessionOptions()
+        # A worker has one processor to itself, and a fork must find no threads.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._net = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        self._input = self._net.get_inputs()[0].name
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""
@@ -57,8 +62,7 @@ class LayoutDetector:
         filled = cv2.copyMakeBorder(
             normalise(page), 0, -height % MULTIPLE, 0, -width % MULTIPLE, cv2.BORDER_REPLICATE
         )
-        self._net.setInput(filled[None, None])
-        logits = self._net.forward()[0]
+        logits = self._net.run(None, {self._input: filled[None, None]})[0][0]
         rows, columns = -(-height // STRIDE), -(-width // STRIDE)
         maps: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-logits[:, :rows, :columns]))
         return maps
