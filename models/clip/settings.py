@@ -1,0 +1,33 @@
+"""Settings of the CLIP model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from models.settings import Group
+
+SMALL = "print"
+"""Name of the small model that ships with the project."""
+
+
+class ClipSettings(Group):
+    """The CLIP model that looks at samples."""
+
+    model: str = Field(default="ViT-B-32-256", min_length=1)
+    """Any architecture open_clip knows, or print: the small model that ships, for machines that
+    reach no model hub; it knows kinds of print and little else."""
+    pretrained: str = "datacomp_s34b_b86k"
+    """A pretrained tag of the architecture, a file of weights, or local-dir:FOLDER with
+    open_clip_config.json and weights; print takes none of them."""
+    precision: Literal["auto", "fp32", "int8"] = "auto"
+    """auto: half precision on a GPU, fp32 on a processor; int8 (a processor only) is more than
+    twice as fast and used only where it decides as fp32 does."""
+    batch_size: Annotated[int, Field(ge=1, le=1024)] | Literal["auto"] = "auto"
+    """Images a batch, 1 to 1024; auto takes 8 on a processor and 32 on a GPU."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto takes a GPU if there is one."""
+    profile: str = ""
+    """File for a PyTorch profiler trace of the first batches (open it in chrome://tracing); the
+    operations that took longest are printed at the end."""
