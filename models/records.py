@@ -186,9 +186,16 @@ class Sample(Record):
 
 
 class DroppedLine(Record):
-    """One line of ``dropped.jsonl``: a sample that is not part of the dataset, and why."""
+    """One line of ``dropped.jsonl``: a sample that is not part of the dataset, and why.
+
+    Attributes:
+        file_name: As in the manifest.
+        sha256: Of the file that was judged. Cut again with other settings, it counts as unjudged.
+        reason: ``unreadable``, ``impure``, ``text``, ``duplicate`` or ``not_selected``.
+    """
 
     file_name: str
+    sha256: Sha256
     reason: str
 
 

@@ -1,4 +1,4 @@
-"""Packaging: images and manifest in one ZIP, the same bytes every time."""
+"""Packaging: the dataset, images and manifest, in one ZIP, the same bytes every time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from prefect import task
 
 from models.errors import StorageGone
 from tasks import session
+from tasks.dataset import MANIFEST, read_lines, settle
 from tasks.ledger import STATE
-from tasks.publish import MANIFEST
 from tasks.retry import RETRIED
 from tasks.session import Session
 from tasks.storage import Storage, named_errors
@@ -28,7 +28,7 @@ FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def package(run: Session) -> int:
-    """Pack the dataset, if it is not packed already.
+    """Pack the dataset, if it is not packed already; dropped samples are left out.
 
     Returns:
         Size of the ZIP in bytes.
@@ -37,6 +37,7 @@ def package(run: Session) -> int:
         StopRun: The storage failed or is full.
     """
     output = run.output
+    settle(output)
     if (size := packed_size(output)) is not None:
         return size
     output.remove(PACKED)
@@ -75,11 +76,16 @@ def packed_size(output: Storage) -> int | None:
     return size if state == now else None
 
 
+def kept_manifest(output: Storage) -> bytes:
+    """The lines of the manifest without those of dropped samples."""
+    return b"".join(line + b"\n" for line in read_lines(output))
+
+
 def _members(output: Storage) -> tuple[dict[str, str], int]:
     """The SHA-256 of every file that goes into the ZIP, by name, and their size in bytes."""
     hashes: dict[str, str] = {}
     manifest, size = hashlib.sha256(), 0
-    for line in output.lines(MANIFEST):
+    for line in read_lines(output):
         manifest.update(line + b"\n")
         sample = json.loads(line)
         hashes[sample["file_name"]] = sample["sha256"]
@@ -96,7 +102,7 @@ def _pack(run: Session, hashes: dict[str, str], target: IO[bytes]) -> None:
             member.create_system = 3
             member.external_attr = 0o100644 << 16
             try:
-                data = run.output.read(name)
+                data = kept_manifest(run.output) if name == MANIFEST else run.output.read(name)
             except FileNotFoundError as error:
                 raise StorageGone(f"{run.output.path(name)} vanished.") from error
             if hashlib.sha256(data).hexdigest() != hashes[name]:

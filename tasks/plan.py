@@ -10,9 +10,10 @@ from models.errors import InputFault
 from models.records import Pdf, Summary
 from models.settings import fingerprint
 from tasks import work
+from tasks.dataset import MANIFEST
 from tasks.decide import decide
 from tasks.package import packed_size
-from tasks.publish import MANIFEST, PAGES, PUBLISHED, QUARANTINE, SUMMARY
+from tasks.publish import PAGES, PUBLISHED, QUARANTINE, SUMMARY
 from tasks.report import SHEET
 from tasks.session import Job, Session
 from tasks.triage import sort_out, valid_looks

@@ -33,12 +33,12 @@ from models.records import (
     Summary,
 )
 from tasks import session
+from tasks.dataset import ASIDE, IMAGES, MANIFEST, image_name
 from tasks.decide import decide
 from tasks.ledger import STATE
 from tasks.retry import RETRIED
 from tasks.session import Session
 
-MANIFEST = "manifest.jsonl"
 PAGES = "pages.jsonl"
 QUARANTINE = "quarantine.jsonl"
 SUMMARY = "summary.json"
@@ -90,10 +90,12 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
                     _write(manifest, sample)
                     vouched.add(sample.file_name)
                     sample_bytes += sample.bytes
-    for name in run.output.names("images").keys() - vouched:
-        if OURS.fullmatch(name):
-            run.output.remove(name)
-    run.output.remove_empty("images")
+    for folder in (IMAGES, ASIDE):
+        for name in run.output.names(folder):
+            image = image_name(name)
+            if image not in vouched and OURS.fullmatch(image):
+                run.output.remove(name)
+        run.output.remove_empty(folder)
     total = sum(pdf.facts.page_count for pdf in archive if pdf.facts)
     if sum(outcomes.values()) != total:
         raise IntaglioError(f"{total} pages, but {sum(outcomes.values())} outcomes: {outcomes}.")

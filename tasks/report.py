@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from io import BytesIO
 
 from PIL import Image, ImageOps
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from models.records import Summary
 from tasks import session
-from tasks.publish import MANIFEST
+from tasks.dataset import read_file, read_samples
 from tasks.retry import RETRIED
 from tasks.storage import Storage
 
@@ -66,7 +65,7 @@ def print_table(summary: Summary, output: str) -> None:
 
 def contact_sheet(output: Storage) -> bytes | None:
     """A JPEG of samples spread evenly over the dataset; None if there are none."""
-    names = [json.loads(line)["file_name"] for line in output.lines(MANIFEST)]
+    names = [sample.file_name for sample in read_samples(output)]
     if not names:
         return None
     count = min(len(names), COLUMNS * ROWS)
@@ -74,7 +73,7 @@ def contact_sheet(output: Storage) -> bytes | None:
     across, down = min(count, COLUMNS), -(-count // COLUMNS)
     sheet = Image.new("RGB", (across * THUMB, down * THUMB), "white")
     for number, name in enumerate(chosen):
-        with Image.open(BytesIO(output.read(name))) as image:
+        with Image.open(BytesIO(read_file(output, name))) as image:
             image.draft("RGB", (THUMB * 2, THUMB * 2))
             thumb = ImageOps.contain(image.convert("RGB"), (THUMB - 8, THUMB - 8))
         left = number % COLUMNS * THUMB + (THUMB - thumb.width) // 2

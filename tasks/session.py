@@ -30,6 +30,7 @@ from models.errors import (
 )
 from models.records import Cut, Look, Pdf
 from models.settings import Settings
+from tasks.dataset import sample_files
 from tasks.keys import Keys
 from tasks.ledger import Ledger
 from tasks.lock import locked
@@ -164,8 +165,11 @@ class Session:
 
     @cached_property
     def images(self) -> dict[str, int]:
-        """The sample files that lay in the output when first asked: names and sizes in bytes."""
-        return self.output.names("images")
+        """The sample files that lay in the output when first asked: names and sizes in bytes.
+
+        Those of dropped samples lie aside, and are there all the same.
+        """
+        return sample_files(self.output)
 
     def check_space(self, needed: int = 0) -> None:
         """Stop while there is still room to stop cleanly.

@@ -170,6 +170,23 @@ class Storage:
         with named_errors(f"removing {self.path(name)}"), suppress(FileNotFoundError):
             self.fs.rm_file(self.path(name))
 
+    def move(self, name: str, to: str) -> None:
+        """Give a file another name; what had that name is replaced.
+
+        On object storage this is a copy and a removal: a kill in between leaves both.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+        """
+        old, new = self.path(name), self.path(to)
+        with named_errors(f"moving {old} to {new}"):
+            if self.local:
+                os.makedirs(os.path.dirname(new), exist_ok=True)
+                os.replace(old, new)
+            else:
+                self.fs.cp_file(old, new)
+                self.fs.rm_file(old)
+
     def sweep(self, pattern: str) -> None:
         """Remove what a killed run was writing.
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import IO, Any, cast
 
 from models.records import Outcome, PageLine, Record, Sample, Summary
+from tasks.dataset import MANIFEST, aside_name, read_all, read_samples
 from tasks.discover import last_time
-from tasks.package import DATASET, PACKED
+from tasks.package import DATASET, PACKED, kept_manifest
 from tasks.progress import Progress
-from tasks.publish import MANIFEST, PAGES, PUBLISHED, SUMMARY
+from tasks.publish import PAGES, PUBLISHED, SUMMARY
 from tasks.storage import Storage
 
 
@@ -43,14 +44,14 @@ def verify(output: Storage, progress: Progress) -> list[Problem]:
         StorageGone: It cannot be read.
     """
     Summary.model_validate_json(output.read(SUMMARY))
-    samples = [Sample.model_validate_json(line) for line in output.lines(MANIFEST)]
+    samples = list(read_all(output))
     progress.start(len(samples), "verifying")
     problems: list[Problem] = []
     for sample in samples:
         problems += _check_sample(output, sample)
         progress.advance()
     progress.stop()
-    return [*problems, *_check_pages(output, samples), *_check_zip(output, samples)]
+    return [*problems, *_check_pages(output, samples), *_check_zip(output)]
 
 
 def repair(output: Storage, problems: list[Problem]) -> None:
@@ -65,13 +66,15 @@ def repair(output: Storage, problems: list[Problem]) -> None:
 
 
 def _check_sample(output: Storage, sample: Sample) -> Iterator[Problem]:
-    try:
-        data = output.read(sample.file_name)
-    except FileNotFoundError:
-        yield Problem(file_name=sample.file_name, what="is missing")
+    for place in (sample.file_name, aside_name(sample.file_name)):
+        try:
+            data = output.read(place)
+        except FileNotFoundError:
+            continue
+        if hashlib.sha256(data).hexdigest() != sample.sha256:
+            yield Problem(file_name=place, what="is not the file that was written")
         return
-    if hashlib.sha256(data).hexdigest() != sample.sha256:
-        yield Problem(file_name=sample.file_name, what="is not the file that was written")
+    yield Problem(file_name=sample.file_name, what="is missing")
 
 
 def _check_pages(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
@@ -88,13 +91,13 @@ def _check_pages(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
         yield Problem(file_name=MANIFEST, what=f"does not list the samples that {PAGES} names")
 
 
-def _check_zip(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
+def _check_zip(output: Storage) -> Iterator[Problem]:
     try:
         with (
             output.fs.open(output.path(DATASET), "rb") as stream,
             zipfile.ZipFile(cast(IO[bytes], stream)) as archive,
         ):
-            wrong = _first_difference(archive, output, samples)
+            wrong = _first_difference(archive, output)
     except FileNotFoundError:
         wrong = "is missing"
     except (zipfile.BadZipFile, EOFError) as error:
@@ -103,13 +106,12 @@ def _check_zip(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
         yield Problem(file_name=DATASET, what=wrong)
 
 
-def _first_difference(
-    archive: zipfile.ZipFile, output: Storage, samples: list[Sample]
-) -> str | None:
+def _first_difference(archive: zipfile.ZipFile, output: Storage) -> str | None:
+    samples = list(read_samples(output))
     expected = sorted([MANIFEST, *(sample.file_name for sample in samples)])
     if archive.namelist() != expected:
-        return "does not hold the samples of the manifest"
-    if archive.read(MANIFEST) != output.read(MANIFEST):
+        return "does not hold the samples of the dataset"
+    if archive.read(MANIFEST) != kept_manifest(output):
         return "holds another manifest"
     hashes = {sample.file_name: sample.sha256 for sample in samples}
     for name, sha256 in hashes.items():
