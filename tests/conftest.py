@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,22 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The API of a real Prefect server of this session's own."""
-    home = tmp_path_factory.mktemp("prefect")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with prefect_server(tmp_path_factory.mktemp("prefect")) as (url, _):
+        yield url
+
+
+@contextmanager
+def prefect_server(home: Path, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A real Prefect server that answers: its API, and its process.
+
+    Args:
+        home: Where it keeps its database.
+        port: Where it listens; a free one if 0.
+    """
+    if not port:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
     environment = {**os.environ, "PREFECT_HOME": str(home), "DO_NOT_TRACK": "1"}
     environment["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     environment.pop("PREFECT_API_URL", None)
@@ -51,7 +64,7 @@ def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}/api"
     try:
         _wait_for(f"{url}/health", server, home / "server.log")
-        yield url
+        yield url, server
     finally:
         server.terminate()
         server.wait(30)
