@@ -91,9 +91,12 @@ def parse_as(kind: type[C], program: str, description: str, arguments: list[str]
     config = early.parse_known_args(arguments)[0].config or os.environ.get("INTAGLIO_CONFIG")
     # Passwords are taken as they are: the list parser would read 007 as a number, a,b as two.
     secret = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    secret.add_argument("--read.passwords", action="append", dest="passwords")
+    secret.add_argument("--read.passwords", action="append")
+    secret.add_argument("--read.password-of", action="append", type=_name_and_password)
     known, rest = secret.parse_known_args(arguments)
-    given = {"read": {"passwords": known.passwords}} if known.passwords else {}
+    words, pairs = vars(known)["read.passwords"], vars(known)["read.password_of"]
+    read = {"passwords": words, "password_of": dict(pairs) if pairs else None}
+    given = {"read": {name: value for name, value in read.items() if value}}
 
     class Sources(kind):  # type: ignore[valid-type, misc]
         @classmethod
@@ -128,6 +131,14 @@ def _needed(kind: type[CommandLine]) -> str:
     return "".join(f"--{name} {name.upper()} " for name, field in fields if field.is_required())
 
 
+def _name_and_password(text: str) -> tuple[str, str]:
+    """A PDF and its password, which may itself hold an equals sign."""
+    name, sign, word = text.partition("=")
+    if not sign:
+        raise BadSettings("read.password_of: write NAME=PASSWORD, for instance '1887/*=sesame'.")
+    return name, word
+
+
 def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
     try:
         with open(path, encoding="utf-8"):
@@ -141,7 +152,7 @@ def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
 def _explain(error: Any) -> str:
     field = ".".join(str(part) for part in error["loc"]) or "settings"
     # A password is never shown, not even a wrong one.
-    given = None if "passwords" in field else error.get("input")
+    given = None if "password" in field else error.get("input")
     shown = f" (given: {given!r})" if isinstance(given, str | int | float) else ""
     return f"{field}: {error['msg']}{shown}"
 

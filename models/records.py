@@ -200,7 +200,11 @@ class DroppedLine(Record):
 
 
 class PageLine(Record):
-    """One line of ``pages.jsonl``: where a page ended and why."""
+    """One line of ``pages.jsonl``: where a page ended and why.
+
+    Attributes:
+        repaired: Whether the PDF's structure had to be mended: a page is worth a second look.
+    """
 
     pdf: str
     page_index: int
@@ -208,6 +212,7 @@ class PageLine(Record):
     reason: str
     measures: dict[str, Any] = {}
     samples: list[str] = []
+    repaired: bool = False
 
 
 class Pdf(Record):

@@ -44,6 +44,9 @@ class Read(Group):
 
     passwords: list[SecretStr] = []
     """Passwords to try on encrypted PDFs, one after the other."""
+    password_of: dict[str, SecretStr] = {}
+    """Passwords of single PDFs, tried before the others: names or patterns relative to the source
+    (1887/a.pdf, 1887/*) and the password of each; on the command line NAME=PASSWORD, repeated."""
     dpi: Annotated[float, Field(ge=36, le=1200)] | Literal["native"] = "native"
     """Resolution at which kept pages are read, in dots per inch: the scan's own (native), or a
     number from 36 to 1200."""

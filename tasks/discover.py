@@ -265,7 +265,7 @@ def _identify(run: Session, pdf: Pdf) -> Pdf:
         path = run.staging.fetch(pdf)
         try:
             pdf = pdf.model_copy(update={"sha256": _ask(run, pdf, work.hash_file, path)})
-            facts = _ask(run, pdf, work.inspect, path, run.passwords)
+            facts = _ask(run, pdf, work.inspect, path, run.passwords(pdf))
             return pdf.model_copy(update={"facts": facts, "key": run.keys.facts})
         finally:
             run.staging.release(pdf)

@@ -84,7 +84,7 @@ def extract_pages(run: Session, group: Group) -> int:
                 pdf,
                 path,
                 work.cut,
-                (path, run.passwords, pdf, page.look, page.regions, run.keys.recipe, page.key),
+                (path, run.passwords(pdf), pdf, page.look, page.regions, run.keys.recipe, page.key),
                 index=page.look.page_index,
             )
             for page in group.pages

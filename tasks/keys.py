@@ -44,7 +44,8 @@ class Keys:
         )
         detector = make_detector(settings.triage.method)
         self.look = fingerprint(LOOKS_VERSION, detector.name, detector.version, read.max_megapixels)
-        passwords = [password.get_secret_value() for password in read.passwords]
+        passwords: list[object] = [password.get_secret_value() for password in read.passwords]
+        passwords += [(name, word.get_secret_value()) for name, word in read.password_of.items()]
         self.facts = fingerprint(READING_VERSION)
         self.limits = fingerprint(
             READING_VERSION,

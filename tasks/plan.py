@@ -93,14 +93,14 @@ def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
     except InputFault:
         return None
     try:
-        args = (path, run.passwords, index, settings.read, settings.triage.method, "")
+        args = (path, run.passwords(pdf), index, settings.read, settings.triage.method, "")
         ((_, look),) = run.map([Job(pdf, path, work.look, args, index)])
         if isinstance(look, InputFault) or look.detection is None:
             return None
         regions = decide(look.detection, settings).regions
         if not regions:
             return None
-        cutting = (path, run.passwords, pdf, look, regions, run.keys.recipe, "")
+        cutting = (path, run.passwords(pdf), pdf, look, regions, run.keys.recipe, "")
         ((_, made),) = run.map([Job(pdf, path, work.cut, cutting, index)])
         return 0 if isinstance(made, InputFault) else sum(map(len, made[1]))
     finally:

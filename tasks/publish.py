@@ -183,7 +183,12 @@ def _line(
     pdf: Pdf, index: int, outcome: Outcome, reason: str, measures: dict[str, Any]
 ) -> PageLine:
     return PageLine(
-        pdf=pdf.name, page_index=index, outcome=outcome, reason=reason, measures=measures
+        pdf=pdf.name,
+        page_index=index,
+        outcome=outcome,
+        reason=reason,
+        measures=measures,
+        repaired=pdf.facts is not None and pdf.facts.repaired,
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -27,9 +28,12 @@ from models.errors import (
     StopRun,
     UnreadableFile,
     WorkerDied,
+    WorkerKilled,
+    WorkersGone,
 )
 from models.records import Cut, Look, Pdf
 from models.settings import Settings
+from tasks import work
 from tasks.dataset import sample_files
 from tasks.keys import Keys
 from tasks.ledger import Ledger
@@ -42,6 +46,8 @@ from tasks.storage import Storage
 T = TypeVar("T")
 WINDOW = 4
 """Jobs of one task under way at a time, for each worker."""
+MOST_KILLED = 10
+"""Pages in a row whose workers are killed from outside, each twice, before the run stops."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +97,13 @@ class Session:
         self.output = Storage(settings.output)
         self.looks = Ledger(self.output, "looks", Look)
         self.cuts = Ledger(self.output, "cuts", Cut)
-        self.passwords = tuple(p.get_secret_value() for p in settings.read.passwords)
         run = settings.run
         self.pool = WorkerPool(
             run.workers or usable_processors(), run.worker_memory_mb, run.pages_per_worker
         )
         self.keys = Keys(settings)
         self._counts = threading.Lock()
-        self.looked = self.cut = 0
+        self.looked = self.cut = self._killed = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
         scratch = Path(run.scratch or tempfile.gettempdir())
         self.staging = Staging(scratch, f"intaglio-{place}", run.scratch_budget_mb)
@@ -108,6 +113,16 @@ class Session:
         self.progress.stop()
         self.pool.close()
         self.staging.close()
+
+    def passwords(self, pdf: Pdf) -> tuple[str, ...]:
+        """What to try if a PDF is locked: its own password first."""
+        read = self.settings.read
+        own = [
+            word
+            for name, word in read.password_of.items()
+            if name == pdf.name or fnmatchcase(pdf.name, name)
+        ]
+        return tuple(word.get_secret_value() for word in (*own, *read.passwords))
 
     def count(self, looked: int = 0, cut: int = 0) -> None:
         """Count pages worked in this run."""
@@ -151,6 +166,7 @@ class Session:
         except (StopRun, CancelledError):
             raise
         except (PageTimeout, WorkerDied) as error:
+            self._doubt(error)
             result = job.fault(error, " (tried twice)")
         except InputFault as error:
             result = job.fault(error)
@@ -160,8 +176,35 @@ class Session:
             result = job.fault(UnreadableFile(f"cannot be read: {error.strerror or error}"))
         except Exception as error:
             result = job.fault(InputFault(f"{type(error).__name__}: {error}"))
+        if not isinstance(result, WorkerKilled):
+            self._killed = 0
         # Nothing that was seen of a file that changes meanwhile can be believed.
         return job, self.staging.changed(job.pdf) or result
+
+    def _doubt(self, error: InputFault) -> None:
+        """Make sure that it is the page which costs its workers, before it is condemned.
+
+        Raises:
+            WorkersGone: It is not: an archive must not be quarantined for a broken machine.
+        """
+        if isinstance(error, WorkerKilled):
+            self._killed += 1
+            if self._killed >= MOST_KILLED:
+                raise WorkersGone(
+                    f"The workers of {MOST_KILLED} pages in a row were killed from outside."
+                )
+        elif isinstance(error, WorkerDied):
+            method, limit = self.settings.triage.method, self.settings.run.page_timeout_s
+            try:
+                self.pool.submit(work.probe, method, timeout_s=limit, isolated=True).result()
+            except WorkerDied as worse:
+                raise WorkersGone(
+                    f"Worker processes die of a page known to be good, too: {worse.message}.",
+                    "Install the project anew (its libraries may not fit this machine), "
+                    "and run the same command again.",
+                ) from worse
+            except (InputFault, OSError):
+                return
 
     @cached_property
     def images(self) -> dict[str, int]:

@@ -123,5 +123,5 @@ def _first_difference(archive: zipfile.ZipFile, output: Storage) -> str | None:
 def settings_of_last_run(output: Storage) -> dict[str, Any]:
     """The settings the dataset was made with; passwords are not among them."""
     settings: dict[str, Any] = json.loads(output.read(SUMMARY))["settings"]
-    settings["read"]["passwords"] = []
+    settings["read"] |= {"passwords": [], "password_of": {}}
     return settings

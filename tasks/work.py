@@ -7,6 +7,7 @@ torch; one page is in memory at a time.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -29,6 +30,18 @@ from tasks.read import Reader, open_pdf
 FALLBACK_DPI = 300.0
 """For pages without a scan, drawn in vectors: the usual resolution of print."""
 OPEN_AT_A_TIME = 2
+GOOD_PDF = b"""%PDF-1.4
+1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
+2 0 obj <</Type/Pages/Count 1/Kids[3 0 R]>> endobj
+3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 300 400]/Contents 4 0 R>> endobj
+4 0 obj <</Length 20>> stream
+40 60 200 300 re f
+
+endstream endobj
+trailer <</Root 1 0 R>>
+%%EOF
+"""
+"""One page with a black rectangle."""
 
 
 class Recipe(Group):
@@ -85,6 +98,18 @@ def look(
         )
         detection = spread.split(detector(raster.pixels), raster.pixels)
         return Look(page_index=index, key=key, page=page, detection=detection)
+
+
+def probe(method: str) -> None:
+    """Look at a page that is known to be good: a worker that dies of it is itself the fault.
+
+    Args:
+        method: Name of the triage method.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
+        file.write(GOOD_PDF)
+        file.flush()
+        look(file.name, (), 0, Read(), method, key="")
 
 
 def cut(

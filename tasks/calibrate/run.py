@@ -86,7 +86,7 @@ def _look_pdf(run: Session, pdf: Pdf, pages: list[SampledPage]) -> list[SeenPage
                 pdf,
                 path,
                 page.view,
-                (path, run.passwords, wanted.page_index, run.settings.read),
+                (path, run.passwords(pdf), wanted.page_index, run.settings.read),
                 index=wanted.page_index,
             )
             for wanted in pages

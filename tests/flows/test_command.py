@@ -162,6 +162,16 @@ def test_a_password_is_taken_as_it_is(word: str) -> None:
         assert given == [word, "other"]
 
 
+def test_a_password_of_one_pdf_is_taken_as_it_is() -> None:
+    command = read("--read.password-of", "1887/*=a=b", "--read.password-of=[1].pdf=007")
+    given = {name: word.get_secret_value() for name, word in command.read.password_of.items()}
+    assert given == {"1887/*": "a=b", "[1].pdf": "007"}
+    assert "007" not in repr(command)
+    with pytest.raises(BadSettings, match="NAME=PASSWORD") as caught:
+        read("--read.password-of", "geheim")
+    assert "geheim" not in str(caught.value)
+
+
 def test_lists_are_given_by_repeating_the_flag() -> None:
     command = read("--regions.keep-kinds", "map", "--regions.keep-kinds", "music")
     assert command.regions.keep_kinds == ["map", "music"]

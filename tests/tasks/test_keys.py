@@ -68,6 +68,8 @@ def test_what_a_setting_re_does(given: dict[str, Any], changed: set[str]) -> Non
 def test_passwords_change_keys_by_what_they_are() -> None:
     one, other = (keys(read={"passwords": [word]}) for word in ("one", "other"))
     assert one.limits != other.limits
+    of_one = keys(read={"password_of": {"a.pdf": "one"}})
+    assert len({one.limits, of_one.limits, keys().limits}) == 3
 
 
 def test_a_cut_depends_on_its_volume_and_regions() -> None:

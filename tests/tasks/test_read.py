@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pymupdf
 import pytest
 
 from models import errors
@@ -96,6 +97,23 @@ def test_passwords_are_tried_in_turn(faults: dict[str, Path]) -> None:
         open_pdf(faults["user_password"], ("wrong", "worse"))
     assert open_pdf(faults["owner_only"]).facts.encrypted
     assert not open_pdf(faults["plain"]).facts.encrypted
+
+
+@pytest.mark.parametrize("method", ["RC4_40", "RC4_128", "AES_128", "AES_256"])
+@pytest.mark.parametrize("user", ["", PASSWORD])
+def test_every_kind_of_encryption_opens(
+    faults: dict[str, Path], tmp_path: Path, method: str, user: str
+) -> None:
+    path = tmp_path / "locked.pdf"
+    kind = getattr(pymupdf, f"PDF_ENCRYPT_{method}")
+    with pymupdf.open(faults["plain"]) as document:
+        document.save(path, encryption=kind, user_pw=user, owner_pw="owner")
+    if user:
+        with pytest.raises(errors.EncryptedPdf, match="none was given"):
+            open_pdf(path)
+    reader = open_pdf(path, (user,) if user else ())
+    assert reader.facts.encrypted
+    assert np.abs(quadrants(show(reader)) - np.array(COLOR)).max() < 6
 
 
 @pytest.mark.parametrize(

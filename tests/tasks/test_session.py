@@ -20,6 +20,7 @@ from models.errors import (
     UnreadableFile,
     WorkerDied,
     WorkerKilled,
+    WorkersGone,
 )
 from models.records import Pdf
 from models.settings import Settings
@@ -113,6 +114,37 @@ def test_a_fault_has_the_name_the_user_knows(
     assert str(answer).startswith(message)
     assert STAGED not in str(answer) and answer.cure
     assert only(run, jobs.double, 2) == 4
+
+
+def test_a_machine_on_which_every_worker_dies_condemns_no_page(
+    run: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.work.probe", jobs.kill_self_with)
+    with pytest.raises(WorkersGone, match=r"page known to be good.*SIGABRT"):
+        only(run, jobs.kill_self, signal.SIGSEGV)
+    assert only(run, jobs.double, 2) == 4
+
+
+def test_workers_killed_page_after_page_stop_the_run(run: Session) -> None:
+    row = session.MOST_KILLED
+    few = [job(jobs.be_killed) for _ in range(row - 1)]
+    answers = [answer for _, answer in run.map([*few, job(jobs.double, 2), *few])]
+    assert answers.pop(row - 1) == 4
+    assert {type(answer) for answer in answers} == {WorkerKilled}
+    with pytest.raises(WorkersGone, match=f"workers of {row} pages in a row were killed"):
+        list(run.map([job(jobs.be_killed)]))
+
+
+def test_a_pdf_s_own_password_is_tried_first(open_session: OpenSession, tmp_path: Path) -> None:
+    read = {"passwords": ["all"], "password_of": {"1887/*": "year", "1887/[1].pdf": "one"}}
+    run = open_session(tmp_path, tmp_path / "out", read=read)
+
+    def tried(name: str) -> tuple[str, ...]:
+        return run.passwords(Pdf(name=name, path=name))
+
+    assert tried("1887/a.pdf") == ("year", "all")
+    assert tried("1887/[1].pdf") == ("year", "one", "all"), "a name is no pattern"
+    assert tried("a.pdf") == ("all",)
 
 
 def test_a_fault_of_a_whole_pdf_names_no_page(run: Session) -> None:

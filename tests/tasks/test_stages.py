@@ -24,6 +24,8 @@ from tasks.publish import SUMMARY, publish
 from tasks.report import contact_sheet, rows
 from tasks.session import Session
 from tasks.storage import Storage
+from tests.resources.fault_files import PASSWORD
+from tests.resources.make_faults import MAKERS
 from tests.tasks.conftest import MakePdf, OpenSession, tree
 
 PUBLISHED = ("dataset.zip", "manifest.jsonl", "pages.jsonl", "quarantine.jsonl")
@@ -92,6 +94,26 @@ def test_every_page_ends_in_one_place(source: Path, output: str, open_session: O
     assert [s["file_name"] for s in manifest] == [n for page in pages for n in page["samples"]]
     assert contact_sheet(run.output)
     assert dict(rows(summary, "x"))["pages"] == "10"
+
+
+def test_pages_of_mended_pdfs_are_marked(tmp_path: Path, open_session: OpenSession) -> None:
+    for name in ("broken_xref", "plain"):
+        (tmp_path / f"{name}.pdf").write_bytes(MAKERS[name]())
+    run = open_session(tmp_path, tmp_path / "out")
+    work(run)
+    marks = {(page["pdf"], page["repaired"]) for page in lines(run.output, "pages.jsonl")}
+    assert marks == {("broken_xref.pdf", True), ("plain.pdf", False)}
+
+
+def test_a_password_given_for_one_pdf_opens_it(tmp_path: Path, open_session: OpenSession) -> None:
+    for name in ("a.pdf", "b.pdf"):
+        (tmp_path / name).write_bytes(MAKERS["user_password"]() + name.encode())
+    summary = work(open_session(tmp_path, tmp_path / "out"))
+    assert summary.quarantined == {"encrypted_pdf": 2}
+    run = open_session(tmp_path, tmp_path / "out", read={"password_of": {"b*": PASSWORD}})
+    assert work(run).quarantined == {"encrypted_pdf": 1}
+    assert {page["pdf"] for page in lines(run.output, "pages.jsonl")} == {"b.pdf"}
+    assert PASSWORD not in json.dumps(run.settings.model_dump(mode="json"))
 
 
 def test_the_order_of_work_does_not_show(
