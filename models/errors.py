@@ -83,6 +83,16 @@ class StorageGone(StopRun):
     cure = "Check that the storage is reachable and writable, and run the same command again."
 
 
+class StorageRefused(StorageGone):
+    """The storage answers and says no: credentials, permissions, or a bucket that is not there."""
+
+    kind = "storage_refused"
+    cure = (
+        "Check the credentials (for S3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+        "AWS_PROFILE), what they may do, and this machine's clock, and run the same command again."
+    )
+
+
 class WorkersGone(StopRun):
     """No worker process can be started."""
 

@@ -67,8 +67,7 @@ def find_pdfs(source: str, output: Storage) -> list[Pdf]:
 def _listed(fs: fsspec.AbstractFileSystem, path: str) -> list[str]:
     """The paths in a text file, one a line; `#` begins a comment."""
     try:
-        with fs.open(path, "rb") as stream:
-            text = stream.read().decode("utf-8-sig", "surrogateescape")
+        text = fs.cat_file(path).decode("utf-8-sig", "surrogateescape")
     except FileNotFoundError:
         raise BadSettings(f"source: {path} does not exist.") from None
     named = [line for line in re.split(r"\r?\n", text) if line.strip() and line[0] != "#"]

@@ -41,8 +41,7 @@ def locked(output: Storage) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             raise OutputInUse(f"{output.url} is being worked by {_name(owner)}.") from None
-        for pattern in ("", f"{STATE}/**/"):
-            output.sweep(pattern)
+        output.sweep("", f"{STATE}/**/")
         owner.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
     try:
         yield

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 import zipfile
 from typing import IO
 
@@ -18,7 +15,7 @@ from tasks.dataset import MANIFEST, read_lines, settle
 from tasks.ledger import STATE
 from tasks.retry import RETRIED
 from tasks.session import Session
-from tasks.storage import Storage, named_errors
+from tasks.storage import Storage
 
 DATASET = "dataset.zip"
 PACKED = f"{STATE}/packed.json"
@@ -43,18 +40,8 @@ def package(run: Session) -> int:
     output.remove(PACKED)
     hashes, size = _members(output)
     run.check_space(size)
-    if output.local:
-        with output.writer(DATASET) as target:
-            _pack(run, hashes, target)
-    else:
-        scratch = run.settings.run.scratch or tempfile.gettempdir()
-        with named_errors(f"packing in {scratch}"):
-            os.makedirs(scratch, exist_ok=True)
-            with tempfile.TemporaryFile(dir=scratch) as local:
-                _pack(run, hashes, local)
-                local.seek(0)
-                with output.writer(DATASET) as target:
-                    shutil.copyfileobj(local, target, 1 << 20)
+    with output.writer(DATASET) as target:
+        _pack(run, hashes, target)
     packed = output.size(DATASET)
     if packed is None:
         raise StorageGone(f"{output.path(DATASET)} vanished.")
@@ -98,9 +85,6 @@ def _pack(run: Session, hashes: dict[str, str], target: IO[bytes]) -> None:
     run.progress.start(len(hashes), "packing")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name in sorted(hashes):
-            member = zipfile.ZipInfo(name, FIRST_DATE)
-            member.create_system = 3
-            member.external_attr = 0o100644 << 16
             try:
                 data = kept_manifest(run.output) if name == MANIFEST else run.output.read(name)
             except FileNotFoundError as error:
@@ -109,9 +93,17 @@ def _pack(run: Session, hashes: dict[str, str], target: IO[bytes]) -> None:
                 # Gone, it is made again by the next run.
                 run.output.remove(name)
                 raise StorageGone(f"{run.output.path(name)} was changed by somebody else.")
-            archive.writestr(member, data)
+            add_member(archive, name, data)
             run.progress.advance()
     run.progress.stop()
+
+
+def add_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    """Add a file without what differs from run to run: time, system and rights."""
+    member = zipfile.ZipInfo(name, FIRST_DATE)
+    member.create_system = 3
+    member.external_attr = 0o100644 << 16
+    archive.writestr(member, data)
 
 
 @task(name="package", **RETRIED)

@@ -6,12 +6,12 @@ from typing import Any
 
 from prefect.cache_policies import NO_CACHE
 
-from models.errors import StorageGone
+from models.errors import StorageGone, StorageRefused
 
 
 def _may_pass(task: Any, run: Any, state: Any) -> bool:
     """Whether the failure may pass by itself."""
-    return isinstance(state.data, StorageGone)
+    return isinstance(state.data, StorageGone) and not isinstance(state.data, StorageRefused)
 
 
 RETRIED: dict[str, Any] = {

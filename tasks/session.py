@@ -94,7 +94,7 @@ class Session:
     def __init__(self, settings: Settings, progress: Progress) -> None:
         self.settings = settings
         self.progress = progress
-        self.output = Storage(settings.output)
+        self.output = Storage(settings.output, settings.run.scratch)
         self.looks = Ledger(self.output, "looks", Look)
         self.cuts = Ledger(self.output, "cuts", Cut)
         run = settings.run

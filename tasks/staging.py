@@ -16,7 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from models.errors import TooLargeForScratch, UnreadableFile
 from models.records import Pdf
-from tasks.storage import filesystem, named_errors
+from tasks.storage import fetch, filesystem, named_errors
 
 MB = 1024 * 1024
 
@@ -77,7 +77,8 @@ class Staging:
             self._fetching.add(copy)
         try:
             with named_errors(f"fetching {pdf.path}"):
-                fs.get_file(remote, str(part))
+                with open(part, "wb") as target:
+                    fetch(fs, remote, target, pdf.size)
                 fs.invalidate_cache()
                 if pdf.stamp and stamp_of(fs.info(remote)) != pdf.stamp:
                     raise _changed(pdf)

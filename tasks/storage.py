@@ -1,6 +1,7 @@
 """One folder, local or remote, through which every read and write of the project goes.
 
-A write is atomic: the name appears when all bytes are there, or never.
+A write is atomic: the name appears when all bytes are there, or never. What goes to another machine
+is gathered here first and sent when it is whole, so that an error in the middle sends nothing.
 """
 
 from __future__ import annotations
@@ -9,22 +10,24 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EBADF, EDQUOT, EINVAL, ENOSPC, ENOTSUP
 from pathlib import Path
 from typing import IO, Any
 
 import fsspec
-from fsspec.asyn import AsyncFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from models.errors import BadSettings, DiskLow, IntaglioError, StorageGone
+from models.errors import BadSettings, DiskLow, IntaglioError, StorageGone, StorageRefused
 
 PARTIAL = ".partial"
 """Suffix of a local file that is still being written."""
-SPOOL = 64 * 1024 * 1024
-"""Bytes held in memory before a temporary file takes them."""
+SPOOL = 8 * 1024 * 1024
+"""Bytes on their way to another machine held in memory before a temporary file takes them."""
+TRANSPORT = {"ConnectionError", "HTTPClientError", "ClientError", "ResponseParserError"}
+"""Names of botocore's and aiohttp's errors for a connection that failed; none is an OSError."""
+S3_SCHEMES = ("s3", "s3a")
 
 
 @contextmanager
@@ -38,21 +41,37 @@ def named_errors(what: str) -> Iterator[None]:
 
     Raises:
         DiskLow: The device or the quota is full.
+        StorageRefused: We may not do that, and trying again will not help.
         StorageGone: Anything else.
     """
     try:
         yield
     except (IntaglioError, FileNotFoundError):
         raise
+    except PermissionError as error:
+        raise StorageRefused(f"Not allowed while {what}: {_reason(error)}.") from error
     except OSError as error:
         if error.errno in (ENOSPC, EDQUOT):
             raise DiskLow(f"No space left while {what}.") from error
-        raise StorageGone(f"Failed while {what}: {error}") from error
+        raise StorageGone(f"Failed while {what}: {_reason(error)}.") from error
     except Exception as error:
         # Network filesystems raise errors of their own that are no OSError.
-        if type(error).__module__.partition(".")[0] in ("botocore", "aiobotocore", "aiohttp"):
-            raise StorageGone(f"Failed while {what}: {error}") from error
+        family = {each.__name__ for each in type(error).__mro__}
+        if family & TRANSPORT:
+            raise StorageGone(f"Failed while {what}: {_reason(error)}.") from error
+        if "BotoCoreError" in family:
+            # No credentials, half of them, an unknown profile, an impossible name of a bucket.
+            raise StorageRefused(f"Failed while {what}: {_reason(error)}.") from error
         raise
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in words; some S3 servers give a code without a message."""
+    answer = getattr(error.__cause__, "response", None)
+    if isinstance(answer, dict):
+        told = answer.get("Error", {})
+        return ": ".join(filter(None, (told.get("Code"), told.get("Message"))))
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def filesystem(place: str) -> tuple[fsspec.AbstractFileSystem, str]:
@@ -64,7 +83,15 @@ def filesystem(place: str) -> tuple[fsspec.AbstractFileSystem, str]:
     if "://" not in place:
         # Not left to fsspec, which takes "::" in a file's name for a chain of filesystems.
         return LocalFileSystem(), LocalFileSystem._strip_protocol(place)
+    scheme, _, rest = place.partition("://")
+    if "@" in rest.partition("/")[0]:
+        raise BadSettings(
+            f"{scheme}://...@...: a URL with a password would be written into logs and results.",
+            "Give credentials by environment or profile; docs/s3.md says how.",
+        )
     try:
+        if scheme in S3_SCHEMES:
+            return _s3(place, rest)
         fs, path = fsspec.url_to_fs(place)
     except ImportError as error:
         raise BadSettings(f"{place}: {error}", "pip install 'intaglio[s3]' for s3://.") from error
@@ -73,22 +100,36 @@ def filesystem(place: str) -> tuple[fsspec.AbstractFileSystem, str]:
     return fs, str(path)
 
 
+def _s3(place: str, path: str) -> tuple[Any, str]:
+    if not path.partition("/")[0]:
+        raise BadSettings(f"{place} names no bucket.", "Write s3://bucket/folder.")
+    from tasks.s3 import client  # needs the extra
+
+    return client(), path.rstrip("/")
+
+
 class Storage:
     """A folder on any filesystem that fsspec knows.
 
     Args:
         root: Local path or fsspec URL. It need not exist yet.
+        scratch: Folder for what is on its way to another machine; the system's own if empty.
 
     Attributes:
         url: The root as a person would write it.
         local: Whether the root lies on this machine's disk.
+        s3: Whether it lies on S3.
+        fence: Called before anything is changed; raises when this run may not any more.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, scratch: str = "") -> None:
         with named_errors(f"opening {root}"):
             self.fs, self._root = filesystem(root)
         self.local = isinstance(self.fs, LocalFileSystem)
+        self.s3 = root.startswith(tuple(f"{scheme}://" for scheme in S3_SCHEMES))
         self.url = self._root if self.local else self.fs.unstrip_protocol(self._root)
+        self._scratch = scratch or None
+        self.fence: Callable[[], None] = lambda: None
 
     def path(self, name: str = "") -> str:
         """The filesystem's own path of a name relative to the root."""
@@ -107,20 +148,49 @@ class Storage:
             name: Path relative to the root.
 
         Yields:
-            A binary stream; seekable only on local storage.
+            A binary stream, seekable.
 
         Raises:
             DiskLow: The disk is full.
             StorageGone: The storage cannot be written.
         """
-        path = self.path(name)
-        with named_errors(f"writing {path}"):
+        self.fence()
+        with named_errors(f"writing {self._shown(name)}"):
             if self.local:
-                with _local_writer(path) as stream:
+                with _local_writer(self.path(name)) as stream:
                     yield stream
-            else:
-                with _remote_writer(self.fs, path) as stream:
-                    yield stream
+                return
+            with self._spool() as spool:
+                yield spool
+                size = spool.seek(0, os.SEEK_END)
+                spool.seek(0)
+                self.fence()
+                try:
+                    self._send(name, spool, size)
+                except FileNotFoundError as error:
+                    raise StorageRefused(
+                        f"Failed while writing {self._shown(name)}: {_reason(error)}.",
+                        "Make the bucket, or correct its name, and run the same command again.",
+                    ) from error
+
+    @contextmanager
+    def _spool(self) -> Iterator[IO[bytes]]:
+        """A temporary file for what is on its way to or from another machine."""
+        if self._scratch:
+            os.makedirs(self._scratch, exist_ok=True)
+        with tempfile.SpooledTemporaryFile(SPOOL, dir=self._scratch) as spool:
+            yield spool
+
+    def _send(self, name: str, body: IO[bytes], size: int) -> None:
+        if self.s3:
+            self.fs.put(self.path(name), body, size)
+            return
+        with self.fs.open(self.path(name), "wb") as whole:
+            shutil.copyfileobj(body, whole, 1 << 20)
+
+    def _shown(self, name: str = "") -> str:
+        """A name as a person would write it, for messages."""
+        return f"{self.url}/{name}" if name else self.url
 
     def read(self, name: str) -> bytes:
         """The bytes of a file.
@@ -129,24 +199,39 @@ class Storage:
             FileNotFoundError: There is no such file.
             StorageGone: It cannot be read.
         """
-        with named_errors(f"reading {self.path(name)}"):
+        with named_errors(f"reading {self._shown(name)}"):
             data: bytes = self.fs.cat_file(self.path(name))
             return data
 
+    @contextmanager
+    def reader(self, name: str) -> Iterator[IO[bytes]]:
+        """A file for reading, seekable; what lies elsewhere is fetched to scratch first.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            StorageGone: It cannot be read.
+        """
+        with named_errors(f"reading {self._shown(name)}"):
+            if self.local:
+                with open(self.path(name), "rb") as stream:
+                    yield stream
+                return
+            with self._spool() as spool:
+                fetch(self.fs, self.path(name), spool)
+                spool.seek(0)
+                yield spool
+
     def lines(self, name: str) -> Iterator[bytes]:
         """The lines of a file, one at a time, without their ends; none if it does not exist."""
-        path = self.path(name)
-        with named_errors(f"reading {path}"):
-            try:
-                stream = self.fs.open(path, "rb")
-            except FileNotFoundError:
-                return
-            with stream:
+        try:
+            with self.reader(name) as stream:
                 yield from (line.rstrip(b"\n") for line in stream)
+        except FileNotFoundError:
+            return
 
     def names(self, folder: str) -> dict[str, int]:
         """All files below a folder: path relative to the root, and size in bytes."""
-        with named_errors(f"listing {self.path(folder)}"):
+        with named_errors(f"listing {self._shown(folder)}"):
             self.fs.invalidate_cache()
             try:
                 found: dict[str, Any] = self.fs.find(self.path(folder), detail=True)
@@ -157,7 +242,7 @@ class Storage:
 
     def size(self, name: str) -> int | None:
         """Size of a file in bytes; None if there is none."""
-        with named_errors(f"looking at {self.path(name)}"):
+        with named_errors(f"looking at {self._shown(name)}"):
             self.fs.invalidate_cache()
             try:
                 size: int = self.fs.size(self.path(name))
@@ -167,7 +252,8 @@ class Storage:
 
     def remove(self, name: str) -> None:
         """Remove a file; it is no error if it is gone already."""
-        with named_errors(f"removing {self.path(name)}"), suppress(FileNotFoundError):
+        self.fence()
+        with named_errors(f"removing {self._shown(name)}"), suppress(FileNotFoundError):
             self.fs.rm_file(self.path(name))
 
     def move(self, name: str, to: str) -> None:
@@ -179,7 +265,8 @@ class Storage:
             FileNotFoundError: There is no such file.
         """
         old, new = self.path(name), self.path(to)
-        with named_errors(f"moving {old} to {new}"):
+        self.fence()
+        with named_errors(f"moving {self._shown(name)} to {self._shown(to)}"):
             if self.local:
                 os.makedirs(os.path.dirname(new), exist_ok=True)
                 os.replace(old, new)
@@ -187,16 +274,20 @@ class Storage:
                 self.fs.cp_file(old, new)
                 self.fs.rm_file(old)
 
-    def sweep(self, pattern: str) -> None:
-        """Remove what a killed run was writing.
+    def sweep(self, *patterns: str) -> None:
+        """Remove what a killed run was writing; nobody else may be writing here.
 
         Args:
-            pattern: Of the folders to look in, relative to the root, as ``Path.glob`` takes it.
+            patterns: Of the folders to look in, relative to the root, as ``Path.glob`` takes them;
+                on S3 all below the root is looked at.
         """
-        if self.local:
-            with named_errors(f"tidying {self.path()}"):
-                for partial in list(Path(self.path()).glob(f"{pattern}.*{PARTIAL}")):
-                    partial.unlink(missing_ok=True)
+        with named_errors(f"tidying {self._shown()}"):
+            if self.s3:
+                self.fs.abort_uploads(self.path())
+            elif self.local:
+                for pattern in patterns:
+                    for partial in list(Path(self.path()).glob(f"{pattern}.*{PARTIAL}")):
+                        partial.unlink(missing_ok=True)
 
     def remove_empty(self, folder: str) -> None:
         """Remove the empty folders right below a folder; object stores have none."""
@@ -253,24 +344,18 @@ def _sync_folder(folder: str) -> None:
         os.close(handle)
 
 
-@contextmanager
-def _remote_writer(fs: fsspec.AbstractFileSystem, path: str) -> Iterator[IO[bytes]]:
-    """Commit by hand: closing an fsspec file publishes what it holds, even after an error."""
-    if not isinstance(fs, AsyncFileSystem):
-        # Only object stores hold a file back; elsewhere nothing is opened before all is there.
-        with tempfile.SpooledTemporaryFile(SPOOL) as spool:
-            yield spool
-            spool.seek(0)
-            with fs.open(path, "wb") as whole:
-                shutil.copyfileobj(spool, whole)
+def fetch(fs: Any, path: str, target: IO[bytes], size: int | None = None) -> None:
+    """Copy a file from another machine.
+
+    Args:
+        fs: Its filesystem.
+        path: The filesystem's own path.
+        target: Where the bytes go.
+        size: Bytes, if they are known already.
+    """
+    if hasattr(fs, "blocks"):
+        for block in fs.blocks(path, fs.size(path) if size is None else size):
+            target.write(block)
         return
-    stream = fs.open(path, "wb", autocommit=False)
-    try:
-        yield stream
-        stream.close()
-        stream.commit()
-    except BaseException:
-        stream.closed = True
-        with suppress(Exception):
-            stream.discard()
-        raise
+    with fs.open(path, "rb") as stream:
+        shutil.copyfileobj(stream, target, 1 << 20)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Iterator
-from typing import IO, Any, cast
+from typing import Any
 
 from models.records import Outcome, PageLine, Record, Sample, Summary
 from tasks.dataset import MANIFEST, aside_name, read_all, read_samples
@@ -93,10 +93,7 @@ def _check_pages(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
 
 def _check_zip(output: Storage) -> Iterator[Problem]:
     try:
-        with (
-            output.fs.open(output.path(DATASET), "rb") as stream,
-            zipfile.ZipFile(cast(IO[bytes], stream)) as archive,
-        ):
+        with output.reader(DATASET) as stream, zipfile.ZipFile(stream) as archive:
             wrong = _first_difference(archive, output)
     except FileNotFoundError:
         wrong = "is missing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -121,23 +122,34 @@ def test_a_pdf_that_vanished_is_at_fault_and_takes_no_room(
 
 
 class Broken:
-    """A filesystem's get_file that fails, after a while, as often as told."""
+    """A filesystem's ``open`` whose streams break off, after a while, as often as told."""
 
     def __init__(self, fs: Any, failures: int, error: BaseException) -> None:
         self.failures, self.error = failures, error
-        self.real = fs.get_file
+        self.real = fs.open
         self.calls = 0
         self.lock = threading.Lock()
 
-    def __call__(self, remote: str, local: str, **_: Any) -> None:
+    def __call__(self, path: str, mode: str) -> Any:
         with self.lock:
             self.calls += 1
             fails = self.calls <= self.failures
         time.sleep(0.05)
-        if fails:
-            Path(local).write_bytes(b"half")
+        data = self.real(path, mode).getvalue()
+        return Torn(data, self.error) if fails else io.BytesIO(data)
+
+
+class Torn(io.BytesIO):
+    """A stream that breaks off after its first piece."""
+
+    def __init__(self, data: bytes, error: BaseException) -> None:
+        super().__init__(data)
+        self.error = error
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self.tell():
             raise self.error
-        self.real(remote, local)
+        return super().read(size)
 
 
 @pytest.mark.parametrize("failures", [0, 1, 3])
@@ -150,9 +162,9 @@ def test_many_threads_share_one_fetch_and_survive_one_that_fails(
     failures: int,
 ) -> None:
     broken = Broken(memory, failures, OSError("connection reset"))
+    pdf, other = archive("a", 6), archive("b", 9)
     # Each thread has an instance of its own.
-    monkeypatch.setattr(type(memory), "get_file", lambda _, *args, **__: broken(*args))
-    pdf = archive("a", 6)
+    monkeypatch.setattr(type(memory), "open", lambda _, *args: broken(*args))
     started = [in_thread(staging.fetch, pdf) for _ in range(8)]
     for thread, _ in started:
         thread.join(PATIENCE)
@@ -165,7 +177,7 @@ def test_many_threads_share_one_fetch_and_survive_one_that_fails(
     assert Path(paths.pop()).stat().st_size == 6 * MB
     for _ in range(8 - failures):
         staging.release(pdf)
-    assert staging.fetch(archive("b", 9)), "all pins are gone"
+    assert staging.fetch(other), "all pins are gone"
     assert staged(tmp_path) == 9 * MB
 
 
