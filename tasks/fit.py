@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from models.settings import Fit
+
+# Read when libvips is loaded: a worker has one processor to itself.
+os.environ.setdefault("VIPS_CONCURRENCY", "1")
+import pyvips
 
 Pixels = NDArray[np.uint8]
 
@@ -123,8 +127,10 @@ def _paper(pixels: Pixels) -> NDArray[np.uint8]:
 
 
 def _resize(pixels: Pixels, width: int, height: int) -> Pixels:
-    resized = Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS)
-    array: Pixels = np.asarray(resized)
+    across, down = width / pixels.shape[1], height / pixels.shape[0]
+    image = pyvips.Image.new_from_array(pixels)
+    resized = image.resize(across, vscale=down, kernel="lanczos3").numpy()
+    array: Pixels = resized.reshape(height, width, *pixels.shape[2:])
     return array
 
 

@@ -11,7 +11,7 @@ from tasks.work import Recipe
 
 LOOKS_VERSION = 2
 """Raise when triage measures differently with the same settings."""
-CUTS_VERSION = 3
+CUTS_VERSION = 4
 """Raise when extraction makes other pixels with the same settings."""
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from PIL import Image
 
 from models.settings import Fit
-from tasks.fit import Fitted, fit
+from tasks.fit import Fitted, _resize, fit
 
 PAPER, MARGIN, CORE = 200, 120, 20
 length = st.one_of(st.integers(1, 300), st.integers(1, 1500))
@@ -104,3 +105,20 @@ def test_what_has_the_right_size_is_left_alone() -> None:
     done = fit(pixels, 5, Fit())
     assert done.transforms == () and done.scale == 1
     assert np.array_equal(done.pixels, pixels)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+@pytest.mark.parametrize("size", [(900, 700), (451, 333), (60, 1), (1, 1)])
+def test_resizing_is_lanczos(size: tuple[int, int], colour: bool) -> None:
+    """As Pillow does it, to 1.7 grey levels on the mean."""
+    rows, columns = np.mgrid[0:1000, 0:800]
+    waves = 127 + 100 * np.sin(rows / 3.1) * np.sin((columns + rows) / 4.7)
+    pixels = waves.astype(np.uint8)
+    if colour:
+        pixels = np.dstack([pixels, 255 - pixels, pixels])
+    width, height = size[1], size[0]
+    ours = _resize(pixels, width, height)
+    theirs = Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS)
+    assert ours.shape == np.asarray(theirs).shape
+    error = np.square(ours.astype(float) - np.asarray(theirs).astype(float)).mean()
+    assert error < 3.0

@@ -43,7 +43,7 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     started = time.monotonic()
     pages, scenes = load(arguments.corpus, arguments.annotations)
-    pictures = [patch for _, patch in load_pictures(arguments.corpus)]
+    pictures = load_pictures(arguments.corpus)
     print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     if arguments.folds > 1:
@@ -82,7 +82,11 @@ def predict(weights: Path, pages: Sequence[LabelledPage]) -> dict[str, Detection
 
 
 def _train(
-    scenes: Sequence[Scene], pictures: Sequence[Gray], output: Path, steps: int, seed: int
+    scenes: Sequence[Scene],
+    pictures: Sequence[tuple[str, Gray]],
+    output: Path,
+    steps: int,
+    seed: int,
 ) -> None:
     bank = make_bank(scenes, pictures)
     export(fit(bank, steps, seed, lambda line: print(f"{output.name} {line}", flush=True)), output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -13,6 +14,8 @@ from models.records import RelativeBox
 from tasks.detect.page import Gray, flatten
 from tasks.detect.train import synth
 from tasks.detect.train.pages import Scene
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,33 +27,40 @@ class Bank:
         decorated: Scenes with ornaments and no pictures, by work.
         others: Scenes with neither, by work.
         plain: Scenes with nothing but text.
-        pictures: Picture patches on white paper; ornaments likewise.
+        pictures: Picture patches on white paper, by work; ornaments likewise.
     """
 
     illustrated: dict[str, list[Scene]]
     decorated: dict[str, list[Scene]]
     others: dict[str, list[Scene]]
     plain: list[Scene]
-    pictures: list[Gray]
-    ornaments: list[Gray]
+    pictures: dict[str, list[Gray]]
+    ornaments: dict[str, list[Gray]]
 
 
-def make_bank(scenes: Sequence[Scene], pictures: Sequence[Gray]) -> Bank:
-    """Sort scenes by what is on them and cut out their pictures and ornaments."""
+def make_bank(scenes: Sequence[Scene], pictures: Sequence[tuple[str, Gray]]) -> Bank:
+    """Sort scenes by what is on them and cut out their pictures and ornaments.
+
+    ``pictures`` are more of them, each with its work.
+    """
     illustrated: dict[str, list[Scene]] = {}
     decorated: dict[str, list[Scene]] = {}
     others: dict[str, list[Scene]] = {}
-    cut: list[Gray] = list(pictures)
-    ornaments: list[Gray] = []
+    patches: dict[str, list[Gray]] = {}
+    ornaments: dict[str, list[Gray]] = {}
+    for work, patch in pictures:
+        patches.setdefault(work, []).append(patch)
     for scene in scenes:
         group = illustrated if scene.pictures else decorated if scene.ornaments else others
         group.setdefault(scene.work, []).append(scene)
         flat = flatten(scene.gray)
-        cut += [_crop(flat, box) for box in scene.pictures]
-        ornaments += [_crop(flat, box) for box in scene.ornaments]
+        for box in scene.pictures:
+            if min((patch := _crop(flat, box)).shape) > 24:
+                patches.setdefault(scene.work, []).append(patch)
+        for box in scene.ornaments:
+            ornaments.setdefault(scene.work, []).append(_crop(flat, box))
     plain = [scene for scene in scenes if scene.plain and scene.text.any()]
-    large = [patch for patch in cut if min(patch.shape) > 24]
-    return Bank(illustrated, decorated, others, plain, large, ornaments)
+    return Bank(illustrated, decorated, others, plain, patches, ornaments)
 
 
 def make_scene(bank: Bank, rng: Generator) -> Scene:
@@ -105,8 +115,8 @@ def _with_pictures(base: Scene, bank: Bank, rng: Generator) -> Scene:
     """One to three pictures set into a page of text, which may have ornaments too."""
     scene = _with_ornaments(base, bank, rng) if rng.random() < 0.25 else base
     for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
-        patch = bank.pictures[int(rng.integers(len(bank.pictures)))]
-        scene = _paste(scene, _vary(patch, rng), rng, "pictures", rng.uniform(0.12, 0.75))
+        patch = _vary(_window(_pick(bank.pictures, rng), rng), rng)
+        scene = _paste(scene, patch, rng, "pictures", rng.uniform(0.12, 0.75))
     return scene
 
 
@@ -115,7 +125,7 @@ def _with_ornaments(base: Scene, bank: Bank, rng: Generator) -> Scene:
     for _ in range(int(rng.integers(1, 3))):
         kind = rng.random()
         if kind < 0.5 and bank.ornaments:
-            patch = _vary(bank.ornaments[int(rng.integers(len(bank.ornaments)))], rng)
+            patch = _vary(_pick(bank.ornaments, rng), rng)
             scene = _paste(scene, patch, rng, "ornaments", patch.shape[1] / base.gray.shape[1])
         elif kind < 0.7:
             patch = synth.flourish(rng, int(rng.integers(60, 260)), int(rng.integers(120, 480)))
@@ -155,7 +165,7 @@ def _plate(base: Scene, bank: Bank, rng: Generator) -> Scene:
         page[low:] = base.gray[low - 100 : height - 100]
         text[low:] = base.text[low - 100 : height - 100]
     scene = replace(base, gray=page, text=text)
-    patch = _vary(bank.pictures[int(rng.integers(len(bank.pictures)))], rng)
+    patch = _vary(_window(_pick(bank.pictures, rng), rng), rng)
     return _paste(scene, patch, rng, "pictures", rng.uniform(0.6, 0.98), tallest=0.9)
 
 
@@ -202,6 +212,20 @@ def _paste(
     return replace(scene, gray=gray, text=text, ruled=(*scene.ruled, box))
 
 
+def _window(patch: Gray, rng: Generator) -> Gray:
+    """Often only a part of a picture, perhaps lying on its side: a picture it still is.
+
+    There are few pictures, and a network that has learnt them by heart takes all others for
+    ornaments.
+    """
+    if rng.random() < 0.5:
+        height, width = patch.shape
+        h, w = (max(48, int(size * rng.uniform(0.35, 1.0))) for size in (height, width))
+        y, x = (int(rng.integers(0, max(1, room + 1))) for room in (height - h, width - w))
+        patch = patch[y : y + h, x : x + w]
+    return np.rot90(patch, int(rng.integers(1, 4))) if rng.random() < 0.15 else patch
+
+
 def _vary(patch: Gray, rng: Generator) -> Gray:
     """A patch mirrored, faded, framed or binarised at random."""
     if rng.random() < 0.5:
@@ -221,10 +245,10 @@ def _vary(patch: Gray, rng: Generator) -> Gray:
     return np.ascontiguousarray(patch)
 
 
-def _pick(works: dict[str, list[Scene]], rng: Generator) -> Scene:
+def _pick(works: dict[str, list[T]], rng: Generator) -> T:
     names = list(works)
-    scenes = works[names[int(rng.integers(len(names)))]]
-    return scenes[int(rng.integers(len(scenes)))]
+    group = works[names[int(rng.integers(len(names)))]]
+    return group[int(rng.integers(len(group)))]
 
 
 def _crop(gray: Gray, box: RelativeBox) -> Gray:

@@ -82,7 +82,8 @@ def test_folds_keep_works_whole_and_share_out_the_pictures(folder: Path) -> None
 
 def test_training_examples_show_pictures_where_their_targets_say(folder: Path) -> None:
     _, scenes = load(folder, None)
-    bank = make_bank(scenes, [with_engraving(text_page(), PICTURE)[420:760, 180:620]])
+    picture = with_engraving(text_page(), PICTURE)[420:760, 180:620]
+    bank = make_bank(scenes, [("loose", picture)])
     inside, outside = [], []
     for seed in range(40):
         rng = np.random.default_rng(seed)
