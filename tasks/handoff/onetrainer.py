@@ -1,0 +1,92 @@
+"""Nerogar/OneTrainer: a list of concepts, and a training configuration.
+
+By default it flips pictures and jitters crops, which mirrors lettering and undoes the buckets. It
+runs in its own folder, so paths are absolute; the script sets them to where the bundle lies.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tasks.handoff.content import IMAGES, TRAIN, Content, home
+
+HOME, PROGRAM = "ONETRAINER", "scripts/train.py"
+CONCEPTS, CONFIG = "concepts.json", "train.json"
+PATHS = {
+    "concept_file_name": CONCEPTS,
+    "workspace_dir": "output/workspace",
+    "cache_dir": "output/cache",
+    "output_model_destination": "output/lora.safetensors",
+}
+"""Keys of the configuration that name files of the bundle."""
+RELOCATE = f"""here=$PWD
+mkdir -p output
+python - <<'PY'
+import json, os
+paths = {json.dumps(PATHS)}
+concepts, config = json.load(open("{CONCEPTS}")), json.load(open("{CONFIG}"))
+concepts[0]["path"] = os.path.abspath("{IMAGES}")
+config.update({{key: os.path.abspath(name) for key, name in paths.items()}})
+for name, data in (("{CONCEPTS}", concepts), ("{CONFIG}", config)):
+    with open(name, "w") as stream:
+        json.dump(data, stream, indent=2)
+PY
+cd "${HOME}"
+"""
+
+
+def write(content: Content) -> None:
+    """Write the bundle."""
+    plan = content.plan
+    dtype = {"fp16": "FLOAT_16", "bf16": "BFLOAT_16"}[plan.precision]
+    concept: dict[str, Any] = {
+        "__version": 2,
+        "image": {"enable_crop_jitter": False, "enable_random_flip": False},
+        "text": {"prompt_source": "sample", "enable_tag_shuffling": False},
+        "name": "intaglio",
+        "path": content.target.path(IMAGES),
+        "seed": plan.seed,
+        "enabled": True,
+        "type": "STANDARD",
+        "include_subdirectories": False,
+        "image_variations": 1,
+        "text_variations": 1,
+        "balancing": float(plan.repeats),
+        "balancing_strategy": "REPEATS",
+        "loss_weight": 1.0,
+    }
+    steps = max(1, len(content.samples) * plan.repeats // plan.batch_size)
+    config = {
+        **{key: content.target.path(name) for key, name in PATHS.items()},
+        "training_method": "LORA",
+        "model_type": "STABLE_DIFFUSION_XL_10_BASE",
+        "base_model_name": plan.base_model,
+        "output_model_format": "SAFETENSORS",
+        "continue_last_backup": True,
+        "aspect_ratio_bucketing": True,
+        "latent_caching": True,
+        "weight_dtype": dtype,
+        "train_dtype": dtype,
+        "vae_weight_dtype": "FLOAT_32",
+        "learning_rate": plan.learning_rate,
+        "learning_rate_scheduler": "CONSTANT",
+        "epochs": -(-plan.steps // steps),
+        "batch_size": plan.batch_size,
+        "resolution": str(plan.resolution),
+        "lora_rank": plan.rank,
+        "lora_alpha": float(plan.alpha),
+        "save_after": plan.save_every,
+        "save_after_unit": "STEP",
+        "backup_after": plan.save_every,
+        "backup_after_unit": "STEP",
+    }
+    content.pictures(IMAGES, sidecars=True)
+    content.write(CONCEPTS, json.dumps([concept], indent=2))
+    content.write(CONFIG, json.dumps(config, indent=2))
+    content.script(
+        TRAIN,
+        "SDXL LoRA with Nerogar/OneTrainer. Run again, it goes on from its last backup.",
+        ["python", PROGRAM, "--config-path", f"$here/{CONFIG}"],
+        home(HOME, "Nerogar/OneTrainer") + RELOCATE,
+    )

@@ -1,0 +1,145 @@
+"""The stages of a hand-off: captions, buckets, a bundle for each trainer."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+
+from prefect import task
+from prefect.artifacts import create_markdown_artifact
+
+from models.errors import BadSettings, DiskLow, NothingUsable
+from models.handoff import Bundle, Caption, HandoffSettings, Preflight, TrainerName
+from models.records import Sample
+from tasks.captions.table import read_captions, write_captions
+from tasks.captions.write import write_all
+from tasks.dataset import MANIFEST, read_samples
+from tasks.handoff.bundle import bundle_place, check, make_bundle, read_edits
+from tasks.handoff.place import name_samples
+from tasks.handoff.plot import plot
+from tasks.handoff.preflight import preflight
+from tasks.handoff.words import rows
+from tasks.package import add_member
+from tasks.progress import Progress
+from tasks.retry import RETRIED
+from tasks.storage import Storage
+
+PREFLIGHT, PLOT = "preflight.json", "preflight.png"
+SPARE = 100 * 1024 * 1024
+"""Free bytes left over when all is written."""
+
+
+def open_dataset(settings: HandoffSettings) -> tuple[Storage, list[Sample]]:
+    """The dataset and its samples.
+
+    Raises:
+        BadSettings: There is no finished dataset.
+        NothingUsable: It is empty.
+    """
+    dataset = Storage(settings.dataset)
+    if dataset.size(MANIFEST) is None:
+        raise BadSettings(
+            f"dataset: {dataset.url} holds no finished dataset.",
+            "Let python -m flows.extract end first.",
+        )
+    samples = list(read_samples(dataset))
+    if not samples:
+        raise NothingUsable(
+            f"{dataset.url} has no samples.",
+            "Look at pages.jsonl for why its pages were dropped, and at dropped.jsonl for what "
+            "scoring took out.",
+        )
+    return dataset, samples
+
+
+def write_all_captions(
+    settings: HandoffSettings, dataset: Storage, samples: Sequence[Sample], progress: Progress
+) -> dict[str, Caption]:
+    """The captions as they are to be, edits taken over; nothing is written yet."""
+    known = {name: caption.text for name, caption in read_captions(dataset).items()}
+    edits = read_edits(settings, known)
+    return write_all(settings, dataset, samples, edits, progress)
+
+
+def hand_over(
+    settings: HandoffSettings,
+    dataset: Storage,
+    samples: Sequence[Sample],
+    captions: Mapping[str, Caption],
+    found: Preflight,
+) -> None:
+    """Write what all bundles share: the captions and what the buckets look like.
+
+    Raises:
+        StopRun: A trainer cannot read a sample, or there is no room.
+    """
+    check(settings.trainers, name_samples(samples, captions))
+    place = Storage(settings.place)
+    _check_space(settings, place, sum(sample.bytes for sample in samples))
+    write_captions(dataset, captions)
+    place.write(PREFLIGHT, found.model_dump_json(indent=1).encode())
+    place.write(PLOT, plot(found))
+
+
+def _check_space(settings: HandoffSettings, place: Storage, size: int) -> None:
+    free = place.free_bytes()
+    shards = "webdataset" in settings.trainers
+    needed = size * (shards + settings.zip * len(settings.trainers)) + SPARE
+    if free is not None and free < needed:
+        raise DiskLow(
+            f"Only {free >> 20} MB are free at {place.url}; {needed >> 20} MB are needed.",
+            "Free some space, or name fewer --trainers.",
+        )
+
+
+def pack(bundle: Storage, target: Storage, name: str) -> None:
+    """Pack a bundle in a ZIP with a folder of its name, the same bytes every time.
+
+    Links are followed, and what a trainer has put into ``output/`` is left out.
+    """
+    names = sorted(n for n in bundle.names("") if not n.startswith("output"))
+    with (
+        target.writer(f"{name}.zip") as stream,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive,
+    ):
+        for file in names:
+            add_member(archive, f"{name}/{file}", bundle.read(file))
+
+
+@task(name="captions", **RETRIED)
+def captions_task(settings: HandoffSettings, samples: list[Sample]) -> dict[str, Caption]:
+    """Write the captions; see :func:`write_all_captions`."""
+    return write_all_captions(settings, Storage(settings.dataset), samples, Progress())
+
+
+@task(name="preflight", **RETRIED)
+def preflight_task(
+    settings: HandoffSettings, samples: list[Sample], captions: dict[str, Caption]
+) -> Preflight:
+    """Fill the buckets, and write them down with the captions; see :func:`hand_over`."""
+    found = preflight(settings.plan, settings.trainers, samples, captions)
+    hand_over(settings, Storage(settings.dataset), samples, captions, found)
+    head, *lines = rows(found)
+    table = [head, ["---"] * len(head), *lines]
+    text = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    text += "".join(f"\n\n{warning}" for warning in found.warnings)
+    create_markdown_artifact(text, key="preflight", description="Buckets")
+    return found
+
+
+@task(name="bundle", task_run_name="bundle-{trainer}", **RETRIED)
+def bundle_task(
+    settings: HandoffSettings,
+    samples: list[Sample],
+    captions: dict[str, Caption],
+    trainer: TrainerName,
+) -> Bundle:
+    """Make a trainer's bundle; see :func:`tasks.handoff.bundle.make_bundle`."""
+    dataset, progress = Storage(settings.dataset), Progress()
+    named = name_samples(samples, captions)
+    progress.start(len(named), trainer)
+    bundle = make_bundle(settings, dataset, named, trainer, progress)
+    progress.stop()
+    if settings.zip:
+        pack(bundle_place(settings, trainer), Storage(settings.place), trainer)
+    return bundle

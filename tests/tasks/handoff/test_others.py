@@ -1,0 +1,151 @@
+"""ai-toolkit, OneTrainer and SimpleTuner: their traps, one test each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from models.errors import BadSettings
+from tests.tasks.handoff import schemas
+from tests.tasks.handoff.conftest import hand_over_all, make_dataset
+
+
+@pytest.fixture(scope="module")
+def ai_toolkit(bundles: Path) -> dict[str, Any]:
+    config = yaml.safe_load((bundles / "ai-toolkit" / "config.yaml").read_text())
+    assert config["job"] == "extension"
+    (process,) = config["config"]["process"]
+    return process
+
+
+@pytest.fixture(scope="module")
+def concepts(bundles: Path) -> list[dict[str, Any]]:
+    return json.loads((bundles / "onetrainer" / "concepts.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def onetrainer(bundles: Path) -> dict[str, Any]:
+    return json.loads((bundles / "onetrainer" / "train.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def backends(bundles: Path) -> list[dict[str, Any]]:
+    path = bundles / "simpletuner" / "config" / "multidatabackend.json"
+    return json.loads(path.read_text())
+
+
+def test_ai_toolkit_ignores_keys_it_does_not_know(ai_toolkit: dict[str, Any]) -> None:
+    schemas.refuse_unknown(ai_toolkit, schemas.AI_TOOLKIT)
+
+
+def test_ai_toolkit_takes_sdxl_only_with_arch_and_ddpm(ai_toolkit: dict[str, Any]) -> None:
+    assert ai_toolkit["model"]["arch"] == "sdxl"
+    assert ai_toolkit["train"]["noise_scheduler"] == ai_toolkit["sample"]["sampler"] == "ddpm"
+
+
+def test_ai_toolkit_does_not_read_webp(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)], suffix="webp")
+    with pytest.raises(BadSettings, match=r"ai-toolkit does not read images/.*webp"):
+        hand_over_all(dataset)
+    assert not (tmp_path / "d" / "bundles").exists()
+    assert (hand_over_all(dataset, trainers=["kohya"]) / "kohya" / "bundle.json").exists()
+
+
+def test_ai_toolkit_fills_in_brackets_in_captions(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    place = hand_over_all(dataset, trainers=["ai-toolkit"], captions={"medium": "a [name] plate"})
+    (caption,) = (place / "ai-toolkit" / "images").glob("*.txt")
+    assert caption.read_text() == "intaglio, a (name) plate, 1880s"
+    config = yaml.safe_load((place / "ai-toolkit" / "config.yaml").read_text())
+    assert config["config"]["process"][0]["trigger_word"] == "intaglio"
+
+
+def test_ai_toolkit_finds_captions_by_extension_without_a_dot(ai_toolkit: dict[str, Any]) -> None:
+    (dataset,) = ai_toolkit["datasets"]
+    assert dataset["caption_ext"] == "txt" and dataset["buckets"]
+    assert dataset["resolution"] == [1024], "each number would be a dataset of its own"
+
+
+def test_onetrainer_ignores_keys_it_does_not_know(
+    concepts: list[dict[str, Any]], onetrainer: dict[str, Any]
+) -> None:
+    schemas.refuse_unknown(concepts, [schemas.ONETRAINER_CONCEPT])
+    schemas.refuse_unknown(onetrainer, schemas.ONETRAINER_CONFIG)
+
+
+def test_onetrainer_wants_a_list_of_concepts(concepts: list[dict[str, Any]]) -> None:
+    assert isinstance(concepts, list) and len(concepts) == 1
+    assert concepts[0]["__version"] == 2
+
+
+def test_onetrainer_jitters_crops_and_flips_by_default(concepts: list[dict[str, Any]]) -> None:
+    image = concepts[0]["image"]
+    assert image["enable_crop_jitter"] is False and image["enable_random_flip"] is False
+
+
+def test_onetrainer_runs_in_its_own_folder_so_paths_are_absolute(
+    bundles: Path, concepts: list[dict[str, Any]], onetrainer: dict[str, Any]
+) -> None:
+    assert concepts[0]["path"] == str(bundles / "onetrainer" / "images")
+    assert onetrainer["concept_file_name"] == str(bundles / "onetrainer" / "concepts.json")
+
+
+def test_onetrainer_takes_resolution_as_text(onetrainer: dict[str, Any]) -> None:
+    assert onetrainer["resolution"] == "1024"
+    assert onetrainer["model_type"] == "STABLE_DIFFUSION_XL_10_BASE"
+    assert onetrainer["training_method"] == "LORA"
+
+
+def test_onetrainer_takes_lines_for_alternatives_and_some_names_for_masks(
+    bundles: Path, concepts: list[dict[str, Any]]
+) -> None:
+    assert concepts[0]["text"]["prompt_source"] == "sample"
+    files = list((bundles / "onetrainer" / "images").iterdir())
+    assert not [f for f in files if f.stem.endswith(("-masklabel", "-condlabel"))]
+    assert all(len(f.read_text().splitlines()) == 1 for f in files if f.suffix == ".txt")
+
+
+def test_simpletuner_ignores_keys_it_does_not_know(
+    bundles: Path, backends: list[dict[str, Any]]
+) -> None:
+    images, texts = backends
+    schemas.refuse_unknown(images, schemas.SIMPLETUNER_IMAGES)
+    schemas.refuse_unknown(texts, schemas.SIMPLETUNER_TEXTS)
+    config = json.loads((bundles / "simpletuner" / "config" / "config.json").read_text())
+    schemas.refuse_unknown(config, schemas.SIMPLETUNER_CONFIG)
+    assert (bundles / "simpletuner" / config["data_backend_config"]).is_file()
+
+
+def test_simpletuner_wants_exactly_one_default_for_text_embeddings(
+    backends: list[dict[str, Any]],
+) -> None:
+    texts = [backend for backend in backends if backend["dataset_type"] == "text_embeds"]
+    assert len(texts) == 1 and texts[0]["default"] is True
+
+
+def test_simpletuner_counts_repeats_after_the_first(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    for repeats, said in ((1, 0), (3, 2)):
+        place = hand_over_all(dataset, trainers=["simpletuner"], plan={"repeats": repeats})
+        config = json.loads((place / "simpletuner/config/multidatabackend.json").read_text())
+        assert config[0]["repeats"] == said
+
+
+def test_simpletuner_could_delete_pictures(bundles: Path) -> None:
+    for path in (bundles / "simpletuner" / "config").iterdir():
+        assert "delete" not in path.read_text()
+
+
+def test_simpletuner_splits_captions_at_line_ends(backends: list[dict[str, Any]]) -> None:
+    assert backends[0]["disable_multiline_split"] is True
+    assert backends[0]["caption_strategy"] == "textfile"
+
+
+def test_simpletuner_resizes_before_the_crop_only_with_two_keys(
+    backends: list[dict[str, Any]],
+) -> None:
+    assert not backends[0].keys() & {"maximum_image_size", "target_downsample_size"}
