@@ -39,10 +39,10 @@ class LayoutNet(nn.Module):
     Input: (N, 1, H, W), normalised grey (see ``tasks.detect.layout.normalise``), H and W
     multiples of 32. Output: (N, 4, H/4, W/4) logits of `CHANNELS`.
 
-    Made for one CPU thread under OpenCV: the first layer reads patches of 8 x 8 pixels at stride
+    Made for one CPU thread: the first layer reads patches of 8 x 8 pixels at stride
     4, since the cost lies in the first layers and line art is told from letters by texture, not
     by single pixels; and the view is widened by going down, not by dilated convolutions, which
-    OpenCV computes eight times slower than plain ones.
+    are slow on processors.
     """
 
     def __init__(self, quarter: int = 16, eighth: int = 32, deep: int = 64) -> None:
