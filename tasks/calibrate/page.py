@@ -65,8 +65,8 @@ def view(path: str, passwords: tuple[str, ...], index: int, read: Read) -> Views
             facts=facts,
             detections={m: look.detection for m, look in looks.items() if look.detection},
             size=(width, height),
-            picture=_jpeg(pixels, PICTURE_QUALITY),
-            thumbnail=_jpeg(_small(pixels), THUMBNAIL_QUALITY),
+            picture=to_jpeg(pixels, PICTURE_QUALITY),
+            thumbnail=to_jpeg(_small(pixels), THUMBNAIL_QUALITY),
         )
 
 
@@ -77,7 +77,8 @@ def _small(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA).astype(np.uint8)
 
 
-def _jpeg(pixels: NDArray[np.uint8], quality: int) -> bytes:
+def to_jpeg(pixels: NDArray[np.uint8], quality: int) -> bytes:
+    """A picture, grey or RGB, as JPEG."""
     if pixels.ndim == 3:
         pixels = cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR).astype(np.uint8)
     done, data = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, quality])

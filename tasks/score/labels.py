@@ -1,0 +1,62 @@
+"""``labels.csv`` of scoring: what a person said of samples."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection
+
+from models.errors import BadSettings
+from tasks.score.prompts import Prompts
+from tasks.storage import filesystem, named_errors
+
+ILLUSTRATION = "illustration"
+OTHERS = ("other", "text", "blank", "cover")
+"""Labels of what is no illustration, besides the negative classes of the prompts."""
+
+
+def read_labels(place: str, prompts: Prompts, names: Collection[str]) -> dict[str, bool]:
+    """What a person said: by file name, whether a sample is an illustration.
+
+    Args:
+        place: Path or fsspec URL of a CSV with commas, semicolons or tabs; empty for none.
+        prompts: Their classes may stand as labels, too.
+        names: Samples of the manifest.
+
+    Raises:
+        BadSettings: Naming line and cause.
+    """
+    if not place:
+        return {}
+    fs, path = filesystem(place)
+    with named_errors(f"reading {place}"):
+        if not fs.isfile(path):
+            raise BadSettings(f"labels: there is no file {place}.")
+        data: bytes = fs.cat_file(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"labels: {place} is not UTF-8 text.") from error
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    if not {"file_name", "label"} <= set(reader.fieldnames or ()):
+        raise BadSettings(f"labels: {place} needs the columns file_name and label.")
+    meaning = dict.fromkeys([ILLUSTRATION, *prompts.positive], True)
+    meaning |= dict.fromkeys([*OTHERS, *prompts.negative], False)
+    known = set(names)
+    labels: dict[str, bool] = {}
+    for row in reader:
+        said, name = (row["label"] or "").strip().lower(), (row["file_name"] or "").strip()
+        if not said:
+            continue
+        where = f"labels: {place}, line {reader.line_num}"
+        if said not in meaning:
+            cure = f"A label is one of {', '.join(meaning)}, or empty where unsure."
+            raise BadSettings(f"{where}: {said!r} is no label.", cure)
+        if name not in known:
+            raise BadSettings(f"{where}: the manifest has no sample {name!r}.")
+        if labels.setdefault(name, meaning[said]) is not meaning[said]:
+            raise BadSettings(f"{where}: {name} was said to be something else before.")
+    if not labels:
+        raise BadSettings(f"labels: {place} has no label filled in.")
+    return labels
