@@ -1,0 +1,133 @@
+"""How well a model tells the kinds of print apart, on works it has not seen."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.metrics import roc_auc_score
+
+from models.clip.engine import ClipEngine
+from models.errors import InputFault
+from models.finetune import KindFigures, PrintFigures
+from tasks.finetune.kinds import ILLUSTRATIONS, KINDS, NOT_PICTURES, PrintKind, prompts
+from tasks.finetune.prints import DRAWN, Print
+
+ROUNDS = 1000
+"""Of the bootstrap."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A print, and how a model that had not seen its work ranked the kinds.
+
+    Attributes:
+        kind: What it is.
+        work: Its work.
+        drawn: Whether it was made up.
+        cosines: (kinds,) with the prompts of each kind, in the order of ``KINDS``.
+    """
+
+    kind: PrintKind
+    work: str
+    drawn: bool
+    cosines: NDArray[np.float32]
+
+    @property
+    def margin(self) -> float:
+        """Nearest kind of illustration against nearest kind of anything else."""
+        count = len(ILLUSTRATIONS)
+        return float(self.cosines[:count].max() - self.cosines[count:].max())
+
+
+def judge(engine: ClipEngine, prints: Sequence[Print], made_up: set[int]) -> list[Judged]:
+    """Let a model look at prints.
+
+    Args:
+        engine: The model.
+        prints: Of works it has not seen.
+        made_up: Places in `prints` of those that were drawn or derived.
+    """
+    classes = engine.embed_prompts({kind: prompts(kind) for kind in KINDS})
+    images = ((str(index), _png(each)) for index, each in enumerate(prints))
+    judged = []
+    for name, vector in engine.embed_images(images):
+        assert not isinstance(vector, InputFault), vector
+        index = int(name)
+        each = prints[index]
+        drawn = index in made_up or each.work.startswith(DRAWN)
+        judged.append(Judged(each.kind, each.work, drawn, classes @ vector))
+    return judged
+
+
+def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
+    """The figures of a cross-validation, real prints apart from drawn ones.
+
+    The interval is that of a bootstrap over works, 2.5 to 97.5 %.
+    """
+    kinds = []
+    for drawn in (False, True):
+        for kind in KINDS:
+            own = [each for each in judged if each.kind == kind and each.drawn == drawn]
+            if own:
+                right = sum(KINDS[int(each.cosines.argmax())] == kind for each in own)
+                side = sum((each.margin > 0) == (kind in ILLUSTRATIONS) for each in own)
+                kinds.append(
+                    KindFigures(
+                        kind=kind,
+                        drawn=drawn,
+                        prints=len(own),
+                        works=len({each.work for each in own}),
+                        right=right / len(own),
+                        right_side=side / len(own),
+                    )
+                )
+    against = [
+        each
+        for each in judged
+        if (each.kind in ILLUSTRATIONS and not each.drawn)
+        or (each.kind in NOT_PICTURES and (not each.drawn or each.kind == "cover or binding"))
+    ]
+    low, high = _interval(against, np.random.default_rng(seed))
+    return PrintFigures(
+        auc=_auc(against),
+        auc_low=low,
+        auc_high=high,
+        prints=len(against),
+        works=len({each.work for each in against}),
+        kinds=kinds,
+    )
+
+
+def _auc(judged: Sequence[Judged]) -> float:
+    truth = [each.kind in ILLUSTRATIONS for each in judged]
+    return float(roc_auc_score(truth, [each.margin for each in judged]))
+
+
+def _interval(judged: Sequence[Judged], rng: np.random.Generator) -> tuple[float, float]:
+    by_work: dict[str, list[Judged]] = {}
+    for each in judged:
+        by_work.setdefault(each.work, []).append(each)
+    groups = list(by_work.values())
+    found = []
+    for _ in range(ROUNDS):
+        drawn = [
+            each for index in rng.integers(0, len(groups), len(groups)) for each in groups[index]
+        ]
+        if len({each.kind in ILLUSTRATIONS for each in drawn}) == 2:
+            found.append(_auc(drawn))
+    low, high = np.percentile(found, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def _png(each: Print) -> Callable[[], bytes]:
+    def data() -> bytes:
+        stream = io.BytesIO()
+        Image.fromarray(each.gray).save(stream, "PNG", compress_level=1)
+        return stream.getvalue()
+
+    return data
