@@ -33,6 +33,7 @@ from models.score import ScoreSettings, Verdict
 from models.settings import Settings
 from tasks import session
 from tasks.package import package_task
+from tasks.score.look import REPORT
 from tasks.score.run import (
     Scoring,
     check_libraries,
@@ -103,7 +104,7 @@ def main(arguments: list[str]) -> ExitCode:
         # prompts and labels are said before Prefect starts.
         run = open_dataset(settings.dataset)
         Scoring(run, settings)
-        sheet = run.output.path("report/index.html")
+        sheet = run.output.path(f"{REPORT}/index.html")
         print("Starting Prefect ...", file=sys.stderr)
         verdict = score(settings)
     finally:

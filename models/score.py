@@ -8,8 +8,9 @@ from pydantic import Field
 
 from models.calibrate import Rate
 from models.clip.settings import ClipSettings
+from models.handoff import Captions, HandoffSettings, Plan, TrainerName
 from models.records import Fault, Record, Sha256
-from models.settings import Group
+from models.settings import Group, Settings
 
 
 class Purity(Group):
@@ -48,11 +49,9 @@ class Sheet(Group):
     place is named."""
 
 
-class ScoreSettings(Group):
-    """Judge with CLIP how pure and representative a dataset is; drop what does not belong."""
+class Judging(Group):
+    """How samples are judged; see `ScoreSettings`."""
 
-    dataset: str = Field(min_length=1)
-    """Folder or fsspec URL of a finished dataset: the --output of flows.extract."""
     like: str = ""
     """Folder with pictures of what you want, three or more: samples are then judged by their
     likeness to these instead of by prompts."""
@@ -68,6 +67,40 @@ class ScoreSettings(Group):
     duplicates: Duplicates = Duplicates()
     spread: Spread = Spread()
     sheet: Sheet = Sheet()
+
+
+class ScoreSettings(Judging):
+    """Judge with CLIP how pure and representative a dataset is; drop what does not belong."""
+
+    dataset: str = Field(min_length=1)
+    """Folder or fsspec URL of a finished dataset: the --output of flows.extract."""
+
+
+class PipelineSettings(Settings, Judging):
+    """From an archive to a scored dataset, and to bundles for trainers: all flows in a row."""
+
+    trainers: list[TrainerName] = Field(default=[])
+    """Trainers to make bundles for (python -m flows.handoff --help names them); none by default.
+    Repeat the flag for several."""
+    captions: Captions = Captions()
+    plan: Plan = Plan()
+
+    @property
+    def scoring(self) -> ScoreSettings:
+        """What scoring needs of them."""
+        own = {name: getattr(self, name) for name in Judging.model_fields}
+        return ScoreSettings(dataset=self.output, **own)
+
+    @property
+    def handoff(self) -> HandoffSettings:
+        """What the hand-off needs of them."""
+        return HandoffSettings(
+            dataset=self.output,
+            trainers=self.trainers,
+            captions=self.captions,
+            plan=self.plan,
+            clip=self.clip,
+        )
 
 
 class Measure(Record):

@@ -94,11 +94,11 @@ def likeness(one: Picture, other: Picture) -> float:
     warp = np.eye(2, 3, dtype=np.float32)
     stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 40, 1e-4)
     try:
-        best, warp = cv2.findTransformECC(one, other, warp, cv2.MOTION_AFFINE, stop, None, 3)
+        best, found = cv2.findTransformECC(one, other, warp, cv2.MOTION_AFFINE, stop)
     except cv2.error:
         # It did not converge.
         return plain
-    if abs(float(np.linalg.det(warp[:, :2])) - 1) > LARGEST_SCALING:
+    if abs(float(np.linalg.det(np.asarray(found)[:, :2])) - 1) > LARGEST_SCALING:
         return plain
     return max(plain, float(best))
 

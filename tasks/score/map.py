@@ -36,7 +36,7 @@ def lay_out(vectors: Vectors) -> NDArray[np.float32]:
     spots = TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(flat)
     spots = (spots - spots.min(axis=0)) / np.maximum(np.ptp(spots, axis=0), 1e-6)
     if len(marks) == count:
-        return spots.astype(np.float32)
+        return np.asarray(spots, np.float32)
     places = np.empty((count, 2), np.float32)
     for start, rows in blocks(away):
         alike = rows @ away[marks].T

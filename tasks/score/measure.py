@@ -135,4 +135,4 @@ def small_picture(data: bytes, name: str, side: int) -> NDArray[np.float32]:
 def square(gray: Gray, side: int) -> NDArray[np.float32]:
     """A picture without its margin, brought to (side, side), 0 to 1."""
     small = cv2.resize(trim(gray, 2 * side), (side, side), interpolation=cv2.INTER_AREA)
-    return small.astype(np.float32) / 255
+    return np.asarray(small, np.float32) / np.float32(255)

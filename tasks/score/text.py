@@ -66,7 +66,7 @@ def _letters(pieces: Pieces) -> NDArray[np.int32]:
     fit_for = (h >= LETTER[0]) & (h <= LETTER[1]) & (w <= 3 * h) & (fill > 0.15) & (fill < 0.95)
     fit_for[0] = False
     letters = np.stack([x, y, w, h], axis=1)[fit_for]
-    return letters[np.argsort(letters[:, 0], kind="stable")]
+    return np.asarray(letters[np.argsort(letters[:, 0], kind="stable")], np.int32)
 
 
 def _next(letters: NDArray[np.int32], at: int) -> int:

@@ -193,7 +193,7 @@ function draw(svg, tag, attributes, text) {
   return made;
 }
 function histogram() {
-  const svg = byId("histogram"), END = 7, BINS = 42, WIDTH = 440, LEFT = 10, TOP = 24, FLOOR = 150;
+  const svg = byId("histogram"), END = 7.5, BINS = 40, WIDTH = 416, LEFT = 22, TOP = 24, FLOOR = 150;
   const logit = p => Math.log(Math.max(p, 1e-9) / Math.max(1 - p, 1e-9));
   const x = p => LEFT + (Math.min(END, Math.max(-END, logit(p))) + END) / (2 * END) * WIDTH;
   const bins = Array.from({ length: BINS }, () => ({ kept: 0, dropped: 0, plain: 0 }));

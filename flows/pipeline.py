@@ -1,0 +1,78 @@
+"""All in a row: extract the illustrations, score and pack them, hand them over to trainers.
+
+python -m flows.pipeline --source scans/ --output dataset/
+python -m flows.pipeline --source scans/ --output dataset/ --clip.model print
+python -m flows.pipeline --source scans/ --output dataset/ --trainers kohya --trainers diffusers
+
+The same as flows.extract, flows.score and (with --trainers) flows.handoff one after the other, with
+the settings of all three; their own --help says more. Running the same command again resumes
+wherever it was stopped: finished pages are not read, known samples not embedded again.
+
+Exit codes: 0 done, 2 bad usage or settings, 3 stopped and resumable (disk low, storage gone, output
+in use, weights unreachable), 4 nothing usable in SRC, or anything quarantined under --strict,
+130 interrupted and resumable.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from prefect import flow
+
+from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.extract import count_or_explain, extract
+from flows.handoff import handoff
+from flows.score import print_verdict, score
+from models.errors import ExitCode
+from models.records import Summary
+from models.score import PipelineSettings, Verdict
+from models.settings import Settings
+from tasks import session
+from tasks.discover import discover
+from tasks.plan import finished
+from tasks.report import print_table
+from tasks.score.look import REPORT
+from tasks.score.run import check_libraries
+from tasks.storage import Storage
+
+
+class Command(PipelineSettings, CommandLine):
+    """The settings of ``python -m flows.pipeline``."""
+
+    model_config = CommandLine.model_config
+
+
+@flow(name="pipeline", persist_result=False)
+def pipeline(settings: PipelineSettings) -> tuple[Summary, Verdict]:
+    """From an archive to a scored dataset, and to bundles for trainers."""
+    check_libraries()
+    extraction = Settings(**{name: getattr(settings, name) for name in Settings.model_fields})
+    try:
+        run = session.begin(extraction)
+        archive = discover(run)
+        count_or_explain(run, archive)
+        # Else the flow takes this session over.
+        summary = finished(run, archive) or extract(extraction)
+    finally:
+        session.end()
+    verdict = score(settings.scoring)
+    if settings.trainers:
+        handoff(settings.handoff)
+    return summary, verdict
+
+
+def main(arguments: list[str]) -> ExitCode:
+    """The command ``python -m flows.pipeline``."""
+    command = parse_as(Command, "python -m flows.pipeline", __doc__ or "", arguments)
+    settings = tree_of(command, PipelineSettings)
+    check_libraries()
+    print("Starting Prefect ...", file=sys.stderr)
+    summary, verdict = pipeline(settings)
+    print_table(summary, settings.output)
+    print_verdict(verdict, Storage(settings.output).path(f"{REPORT}/index.html"))
+    quarantined = summary.pages.quarantined + summary.pdfs.quarantined
+    return ExitCode.UNUSABLE if settings.strict and quarantined else ExitCode.OK
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(main))
