@@ -170,6 +170,17 @@ class Settings(Group):
     run: Run = Run()
     strict: bool = False
     """End with exit code 4 when anything was quarantined."""
+    shard: str = Field(default="", pattern=r"^([1-9]\d{0,3}/[1-9]\d{0,3})?$")
+    """I/N: work the I-th of N shares of the archive while other machines work the others; source
+    and output are on S3. A run without it then publishes the dataset."""
+
+    @field_validator("shard")
+    @classmethod
+    def _one_of_them(cls, value: str) -> str:
+        index, _, count = value.partition("/")
+        if value and int(index) > int(count):
+            raise ValueError("I of I/N must not be larger than N")
+        return value
 
     @field_validator("source", "output")
     @classmethod

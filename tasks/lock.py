@@ -1,33 +1,82 @@
-"""One run at a time for each output."""
+"""One run at a time for each output, or several that share it in shards."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from models.errors import BadSettings, OutputInUse
+from tasks.lease import Lease
 from tasks.ledger import STATE
 from tasks.storage import Storage, named_errors
 
+LEASES = f"{STATE}/leases"
+WHOLE = "whole"
+"""Name of the lease of a run that works the whole archive."""
+
 
 @contextmanager
-def locked(output: Storage) -> Iterator[None]:
+def locked(output: Storage, shard: str = "") -> Iterator[Callable[[], None]]:
     """Hold an output for one run.
 
-    The operating system frees the lock of a run that was killed. Remote outputs are not locked.
+    On the disk the operating system frees the lock of a run that was killed; on S3 it is a lease
+    that lapses. Other remote outputs are not locked. What killed runs were writing is removed.
+
+    Args:
+        output: The output.
+        shard: ``I/N`` if others work the other shards at the same time.
+
+    Yields:
+        A check which raises when the output is not ours any more.
 
     Raises:
         OutputInUse: Another run holds it.
     """
-    if not output.local:
+    if output.s3:
+        with Lease(output, LEASES, *_role(shard)) as lease:
+            if not shard:
+                output.sweep()
+            yield lease.check
+    elif shard:
+        raise BadSettings(
+            f"shard: {output.url} is not on S3.",
+            "Shards share their output on S3; on one machine, raise --run.workers instead.",
+        )
+    elif output.local:
+        with _locked_folder(output):
+            yield lambda: None
+    else:
+        yield lambda: None
+
+
+def _role(shard: str) -> tuple[str, Callable[[str], bool]]:
+    """The name of a run's lease, and which others it cannot live with."""
+    if not shard:
+        return WHOLE, lambda _: True
+    index, _, count = shard.partition("/")
+    end = f"-of-{count}"
+    # Another number of shards would have some PDFs worked twice.
+    return f"{index}{end}", lambda other: not other.endswith(end)
+
+
+@contextmanager
+def alone(output: Storage, shard: str) -> Iterator[None]:
+    """Let one shard after the other do what is done once for all; no shard need not wait."""
+    if not shard:
         yield
         return
+    with Lease(output, f"{STATE}/turns", "turn", wait=True):
+        yield
+
+
+@contextmanager
+def _locked_folder(output: Storage) -> Iterator[None]:
     folder = Path(output.path(STATE))
     owner = folder / "owner.json"
     with named_errors(f"locking {folder}"):

@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import IO, Any
@@ -166,8 +167,8 @@ class S3:
             raise
         return True
 
-    def ages(self, prefix: str) -> dict[str, float]:
-        """Seconds since objects were written, by the server's own clock.
+    def written(self, prefix: str) -> dict[str, tuple[datetime, float]]:
+        """When objects were written, and how many seconds ago, by the server's own clock.
 
         Args:
             prefix: Bucket and beginning of the keys; a thousand at most are looked at.
@@ -179,7 +180,10 @@ class S3:
         found = self.call_s3("list_objects_v2", Bucket=bucket, Prefix=key)
         now = parsedate_to_datetime(found["ResponseMetadata"]["HTTPHeaders"]["date"])
         return {
-            f"{bucket}/{each['Key']}": (now - each["LastModified"]).total_seconds()
+            f"{bucket}/{each['Key']}": (
+                each["LastModified"],
+                (now - each["LastModified"]).total_seconds(),
+            )
             for each in found.get("Contents", [])
         }
 

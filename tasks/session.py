@@ -20,6 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from humanize import naturalsize
+
 from models.errors import (
     DiskLow,
     InputFault,
@@ -103,7 +105,7 @@ class Session:
         )
         self.keys = Keys(settings)
         self._counts = threading.Lock()
-        self.looked = self.cut = self._killed = 0
+        self.looked = self.cut = self._killed = self._written = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
         scratch = Path(run.scratch or tempfile.gettempdir())
         self.staging = Staging(scratch, f"intaglio-{place}", run.scratch_budget_mb)
@@ -124,11 +126,12 @@ class Session:
         ]
         return tuple(word.get_secret_value() for word in (*own, *read.passwords))
 
-    def count(self, looked: int = 0, cut: int = 0) -> None:
-        """Count pages worked in this run."""
+    def count(self, looked: int = 0, cut: int = 0, written: int = 0) -> None:
+        """Count pages worked, and bytes of samples written, in this run."""
         with self._counts:
             self.looked += looked
             self.cut += cut
+            self._written += written
 
     def map(self, jobs: Iterable[Job[T]]) -> Iterator[tuple[Job[T], T | InputFault]]:
         """Have the workers do jobs; a few are under way at a time.
@@ -206,6 +209,18 @@ class Session:
             except (InputFault, OSError):
                 return
 
+    def outlook(self) -> str:
+        """How much room the rest is likely to take, as a sentence; empty if there is no telling."""
+        done, total = self.progress.done, self.progress.total
+        samples = sum(self.images.values()) + self._written
+        if not (done and samples) or self.progress.stage != "pages":
+            return ""
+        whole = samples * total // done
+        return (
+            f" About {naturalsize(2 * whole - samples)} more are needed at {self.output.url}: "
+            f"{done:,} of {total:,} pages are done, and the ZIP takes as much as the samples."
+        )
+
     @cached_property
     def images(self) -> dict[str, int]:
         """The sample files that lay in the output when first asked: names and sizes in bytes.
@@ -259,11 +274,15 @@ def begin(settings: Settings, lock: bool = True) -> Session:
     with _current_lock:
         if _current is None or _current.settings != settings:
             end()
+            still_ours = None
             if lock:
-                _held.enter_context(locked(Storage(settings.output)))
+                output = Storage(settings.output)
+                still_ours = _held.enter_context(locked(output, settings.shard))
             try:
                 # Only now: what the ledger holds must not change any more.
                 _current = Session(settings, Progress())
+                if still_ours:
+                    _current.output.fence = still_ours
             except BaseException:
                 _held.close()
                 raise

@@ -27,17 +27,18 @@ SPOOL = 8 * 1024 * 1024
 """Bytes on their way to another machine held in memory before a temporary file takes them."""
 TRANSPORT = {"ConnectionError", "HTTPClientError", "ClientError", "ResponseParserError"}
 """Names of botocore's and aiohttp's errors for a connection that failed; none is an OSError."""
+NO_BUCKET = "Make the bucket, or correct its name, and run the same command again."
 S3_SCHEMES = ("s3", "s3a")
 
 
 @contextmanager
-def named_errors(what: str) -> Iterator[None]:
+def named_errors(what: str, absent: str = "") -> Iterator[None]:
     """Turn whatever a filesystem raises into the project's own errors.
-
-    ``FileNotFoundError`` passes unchanged: absence is an answer, not a failure.
 
     Args:
         what: What was being done, for the message: "writing s3://bucket/key".
+        absent: What to do if something is not there. If empty, ``FileNotFoundError`` passes
+            unchanged: absence is an answer, not a failure.
 
     Raises:
         DiskLow: The device or the quota is full.
@@ -46,8 +47,12 @@ def named_errors(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (IntaglioError, FileNotFoundError):
+    except IntaglioError:
         raise
+    except FileNotFoundError as error:
+        if not absent:
+            raise
+        raise StorageRefused(f"Failed while {what}: {_reason(error)}.", absent) from error
     except PermissionError as error:
         raise StorageRefused(f"Not allowed while {what}: {_reason(error)}.") from error
     except OSError as error:
@@ -165,13 +170,8 @@ class Storage:
                 size = spool.seek(0, os.SEEK_END)
                 spool.seek(0)
                 self.fence()
-                try:
+                with named_errors(f"writing {self._shown(name)}", absent=NO_BUCKET):
                     self._send(name, spool, size)
-                except FileNotFoundError as error:
-                    raise StorageRefused(
-                        f"Failed while writing {self._shown(name)}: {_reason(error)}.",
-                        "Make the bucket, or correct its name, and run the same command again.",
-                    ) from error
 
     @contextmanager
     def _spool(self) -> Iterator[IO[bytes]]:
