@@ -20,9 +20,8 @@ import numpy as np
 
 from benchmarks.selection_metrics import (
     Outcome,
-    average_precision,
-    best_overlaps,
     bootstrap,
+    box_figures,
     false_boxes,
     page_figures,
 )
@@ -91,6 +90,7 @@ def look(detector: Detector, page: LabelledPage, scan: str, held_out: Detection 
         score=found.score,
         truth=page.boxes or (),
         boxes=tuple((r.box, r.confidence) for r in found.regions if r.kind in PICTURES),
+        boxes_source=page.boxes_source,
         scan=scan,
         seconds=seconds,
     )
@@ -98,7 +98,6 @@ def look(detector: Detector, page: LabelledPage, scan: str, held_out: Detection 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Every figure of one method."""
-    overlaps = best_overlaps(outcomes)
     blanks = [outcome for outcome in outcomes if outcome.label == "blank"]
     large = [outcome for outcome in outcomes if outcome.large]
     plain = [outcome for outcome in outcomes if not outcome.ornamental]
@@ -116,13 +115,13 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "recall_large": page_figures(large)["recall"],
         "false_positives_blank": sum(outcome.kept for outcome in blanks),
         "boxes": {
-            "ap50": average_precision(outcomes, 0.5),
-            "ap75": average_precision(outcomes, 0.75),
-            "mean_iou": float(np.mean(overlaps)) if overlaps else math.nan,
-            "found_at_50": float(np.mean(np.array(overlaps) >= 0.5)) if overlaps else math.nan,
-            "found_at_75": float(np.mean(np.array(overlaps) >= 0.75)) if overlaps else math.nan,
+            **box_figures(outcomes),
             "false_on_text_pages": boxes,
             "text_pages_with_false_boxes": pages,
+        },
+        "boxes_by_source": {
+            source: box_figures([o for o in outcomes if o.truth and o.boxes_source == source])
+            for source in sorted({o.boxes_source for o in outcomes if o.truth})
         },
         "milliseconds": {
             "mean": float(milliseconds.mean()),
@@ -162,6 +161,12 @@ def report(method: str, figures: dict[str, Any], pages: int) -> None:
     print(f"  false positives, blank pages {values['false_positives_blank']}")
     for name in ("ap50", "ap75", "mean_iou", "found_at_50", "found_at_75"):
         print(f"  box {name:<25}{_number(box[name])}")
+    for source, part in values["boxes_by_source"].items():
+        print(
+            f"  boxes drawn by {source or '?':<14}"
+            f"ap50 {_number(part['ap50'])}  ap75 {_number(part['ap75'])}"
+            f"  iou {_number(part['mean_iou'])}  of {part['drawn']}"
+        )
     print(
         f"  false boxes on text pages    {box['false_on_text_pages']}"
         f" on {box['text_pages_with_false_boxes']} pages"

@@ -27,6 +27,7 @@ class Outcome:
         score: What the method decided by.
         truth: The pictures a person drew.
         boxes: The pictures the method found, with their confidences.
+        boxes_source: How the person drew them: gt (ground truth) or eye (to within 2 %).
         scan: bilevel, grey or colour.
         seconds: CPU time for the page on one thread, rendering not counted.
     """
@@ -40,6 +41,7 @@ class Outcome:
     score: float
     truth: tuple[RelativeBox, ...]
     boxes: tuple[tuple[RelativeBox, float], ...]
+    boxes_source: str
     scan: str
     seconds: float
 
@@ -102,6 +104,19 @@ def match(outcome: Outcome, least_overlap: float) -> list[tuple[float, bool]]:
             left.remove(best)
         matched.append((confidence, right))
     return matched
+
+
+def box_figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """How well the boxes fit; nan where nothing was drawn."""
+    overlaps = np.array(best_overlaps(outcomes))
+    return {
+        "ap50": average_precision(outcomes, 0.5),
+        "ap75": average_precision(outcomes, 0.75),
+        "mean_iou": float(overlaps.mean()) if overlaps.size else float("nan"),
+        "found_at_50": float((overlaps >= 0.5).mean()) if overlaps.size else float("nan"),
+        "found_at_75": float((overlaps >= 0.75).mean()) if overlaps.size else float("nan"),
+        "drawn": overlaps.size,
+    }
 
 
 def best_overlaps(outcomes: Sequence[Outcome]) -> list[float]:

@@ -4,7 +4,8 @@ The format: ``labels.csv`` beside the PDFs and page images it names, with the co
 (relative to the folder), ``page`` (0-based), ``label`` (text, mixed, illustration, blank or
 other), ``boxes`` (JSON list of ``[x0, y0, x1, y1]``, fractions of the displayed page) and
 ``work`` (what must never be split between training and measuring). Optional columns:
-``ornaments`` and ``ruled``, boxes of ornaments and initials, and of music, tables and forms.
+``ornaments`` and ``ruled``, boxes of ornaments and initials, and of music, tables and forms, and
+``boxes_source``, how the boxes were drawn (gt: ground truth; eye: read off, to within 2 %).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class LabelledPage:
         boxes: Pictures; None if nobody drew them.
         ornaments: Ornaments and initials; None if nobody drew them.
         ruled: Music, tables and forms; None if nobody drew them.
+        boxes_source: How the boxes were drawn; empty if the table does not say.
     """
 
     file: Path
@@ -46,6 +48,7 @@ class LabelledPage:
     boxes: tuple[RelativeBox, ...] | None
     ornaments: tuple[RelativeBox, ...] | None
     ruled: tuple[RelativeBox, ...] | None
+    boxes_source: str = ""
 
     @property
     def illustrated(self) -> bool:
@@ -136,6 +139,7 @@ def _page(folder: Path, row: dict[str, str]) -> LabelledPage:
         boxes=boxes,
         ornaments=_boxes(row.get("ornaments")),
         ruled=_boxes(row.get("ruled")),
+        boxes_source=row.get("boxes_source") or "",
     )
 
 

@@ -41,6 +41,8 @@ MIRRORED = 0.72
 of the labelled pages reach 0.74 to 0.92, nine pictures in ten stay under it."""
 SMALLEST_HEADPIECE = 0.05
 """Fraction of the page from which symmetry is looked at."""
+ORNAMENTAL = 1.8
+"""A figure is an ornament when the maps say so this many times as surely as a picture."""
 FEWEST = 6
 """Connected cells that make a region; fewer are under 16 x 24 pixels of the page."""
 SMALLEST = 0.004
@@ -93,13 +95,16 @@ def find_regions(page: InkPage, maps: NDArray[np.float32]) -> list[Region]:
         for box, letters in blob_boxes(page.ink, pieces)
         if letters <= FEW_LETTERS and cells(maps[TEXT], box, shape).mean() < LIKELY
     ]
-    surest = np.argmax(maps[:TEXT], axis=0)
+    # Where a figure is, is surer than what it is: that is asked of the whole of it.
+    figure = np.maximum(maps[PICTURE], maps[ORNAMENT])
+    ruled = maps[RULED] > figure
+    likely = {PICTURE: figure, RULED: maps[RULED]}
     found = {
         channel: [
-            _to_pixels(box, surest.shape, shape)
-            for box in _likely_boxes(maps[channel], surest == channel)
+            _to_pixels(box, ruled.shape, shape)
+            for box in _likely_boxes(likely[channel], ruled == (channel == RULED))
         ]
-        for channel in (PICTURE, ORNAMENT, RULED)
+        for channel in likely
     }
     if not blobs and not any(found.values()):
         return []
@@ -111,7 +116,7 @@ def find_regions(page: InkPage, maps: NDArray[np.float32]) -> list[Region]:
         if channel == PICTURE:
             grown = [complete(box, blobs) for box in grown]
         whole = join_fragments(ink, maps[TEXT], merge_close(grown, gap=0))
-        parts[channel] = [part for box in whole for part in split(ours, maps[channel], box)]
+        parts[channel] = [part for box in whole for part in split(ours, likely[channel], box)]
     taken = [box for boxes in parts.values() for box in boxes]
     parts[PICTURE] = [
         without_captions(pieces, box) for box in parts[PICTURE] if not _is_text(pieces, box)
@@ -138,6 +143,9 @@ def _touch(a: PixelBox, b: PixelBox) -> bool:
 
 def _region(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBox) -> Region:
     shape = page.gray.shape
+    picture, ornament = (cells(maps[c], box, shape).mean() for c in (PICTURE, ORNAMENT))
+    if channel == PICTURE and ornament > ORNAMENTAL * picture:
+        channel = ORNAMENT
     confidence = min(1.0, max(0.0, float(cells(maps[channel], box, shape).mean())))
     if channel == ORNAMENT:
         kind = RegionKind.ORNAMENT

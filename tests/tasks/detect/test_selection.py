@@ -30,6 +30,7 @@ RIGHT = Outcome(
     score=0.16,
     truth=(BOX,),
     boxes=((BOX, 0.9),),
+    boxes_source="gt",
     scan="grey",
     seconds=0.01,
 )
