@@ -15,6 +15,10 @@ _QUIET = {
     "DO_NOT_TRACK": "1",
     # The default of 20 s is too short where processors are slow or shared.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    # A call to a server that is gone is given up after 2 + 4 + 8 s instead of a minute, to one that
+    # hangs after four times 30 s.
+    "PREFECT_CLIENT_MAX_RETRIES": "3",
+    "PREFECT_API_REQUEST_TIMEOUT": "30",
     # What goes wrong is said by us, once; the temporary server's own errors are not the user's.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Progress in the logs of a run that Prefect started.

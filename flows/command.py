@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +25,9 @@ from pydantic_settings import (
 from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
 from models.settings import Group, Settings, with_preset
 from tasks.orphans import end_orphans, mark_children
+
+_gone = threading.Event()
+"""Set when Prefect's server is known to be gone."""
 
 
 class CommandLine(BaseSettings):
@@ -96,7 +100,8 @@ def parse_as(kind: type[C], program: str, description: str, arguments: list[str]
     known, rest = secret.parse_known_args(arguments)
     words, pairs = vars(known)["read.passwords"], vars(known)["read.password_of"]
     read = {"passwords": words, "password_of": dict(pairs) if pairs else None}
-    given = {"read": {name: value for name, value in read.items() if value}}
+    typed = {name: value for name, value in read.items() if value}
+    given = {"read": typed} if typed else {}
 
     class Sources(kind):  # type: ignore[valid-type, misc]
         @classmethod
@@ -174,6 +179,16 @@ def run_command(main: Callable[[list[str]], int]) -> int:
     _quiet_console()
     end_orphans()
     mark_children()
+    code = _exit_code(main)
+    if _gone.is_set():
+        # Prefect would go on trying to deliver its events, for minutes.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _exit_code(main: Callable[[list[str]], int]) -> int:
     try:
         return main(sys.argv[1:])
     except KeyboardInterrupt:
@@ -183,16 +198,15 @@ def run_command(main: Callable[[list[str]], int]) -> int:
         say(f"{error.message}\n{error.cure}")
         return error.exit_code if isinstance(error, StopRun) else 1
     except Exception as error:
-        if not _is_unreachable(error):
+        if not server_is_gone(error):
             raise
         say(
-            f"Prefect's server at {os.environ.get('PREFECT_API_URL')} does not answer.\n"
-            "Start it (prefect server start), or unset PREFECT_API_URL to run without one;\n"
+            f"Prefect's server at {os.environ.get('PREFECT_API_URL')} does not answer, or only "
+            "with errors.\n"
+            "Start it anew (prefect server start), or unset PREFECT_API_URL to run without one;\n"
             "the same command goes on from here."
         )
-        # Prefect would go on trying to deliver its events, for minutes.
-        sys.stderr.flush()
-        os._exit(ExitCode.STOPPED)
+        return ExitCode.STOPPED
 
 
 def say(text: str) -> None:
@@ -205,11 +219,16 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
-def _is_unreachable(error: BaseException) -> bool:
-    """Whether the cause of an error is that Prefect's API cannot be reached."""
+def server_is_gone(error: BaseException) -> bool:
+    """Whether an error comes from Prefect's API, which cannot be reached or only fails.
+
+    If so, this process will end without waiting to tell it the rest.
+    """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, httpx.TransportError):
+        failed = isinstance(seen, httpx.HTTPStatusError) and seen.response.is_server_error
+        if failed or isinstance(seen, httpx.TransportError):
+            _gone.set()
             return True
         seen = seen.__cause__ or seen.__context__
     return False

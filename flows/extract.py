@@ -29,13 +29,14 @@ from prefect import flow, get_run_logger
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.command import parse, printable, run_command, settings_of
-from models.errors import ExitCode, NothingUsable, StopRun
+from flows.command import parse, printable, run_command, say, server_is_gone, settings_of
+from models.errors import DiskLow, ExitCode, NothingUsable, StopRun
 from models.records import Pdf, Summary
 from models.settings import Settings
 from tasks import session
 from tasks.discover import discover, discover_task
 from tasks.extract import Group, extract_task, group_size
+from tasks.orphans import succeed_flow_run
 from tasks.package import package_task
 from tasks.plan import estimate, finished, remember_published
 from tasks.publish import SUMMARY, publish_faults, publish_task
@@ -56,7 +57,12 @@ THREADS: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=8)
 def extract(settings: Settings) -> Summary:
     """Turn an archive of scanned periodicals into an image dataset of its illustrations."""
     try:
-        return run_extract(session.begin(settings))
+        run = session.begin(settings)
+        succeed_flow_run(run.output, settings.shard)
+        try:
+            return run_extract(run)
+        except DiskLow as error:
+            raise DiskLow(error.message + run.outlook()) from error
     except StopRun as error:
         get_run_logger().error("%s %s", error.message, error.cure)
         raise
@@ -173,12 +179,27 @@ def main(arguments: list[str]) -> ExitCode:
             summary = summary.model_copy(update={"pages_worked": 0})
         else:
             print("Starting Prefect ...", file=sys.stderr)
-            summary = extract(settings)
+            summary = extract_in_prefect(settings)
     finally:
         session.end()
     print_table(summary, settings.output)
     quarantined = summary.pages.quarantined + summary.pdfs.quarantined
     return ExitCode.UNUSABLE if settings.strict and quarantined else ExitCode.OK
+
+
+def extract_in_prefect(settings: Settings) -> Summary:
+    """Run the flow. A server that goes away in the middle stops the telling, but not the work."""
+    try:
+        return extract(settings)
+    except Exception as error:
+        if not server_is_gone(error):
+            raise
+        run = session.begin(settings)
+        summary = finished(run, discover(run))
+        if summary is None:
+            raise
+        say("Prefect's server went away during the run, which ended well without it.")
+        return summary
 
 
 def dry_run(settings: Settings) -> ExitCode:

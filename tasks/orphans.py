@@ -1,17 +1,28 @@
 """Ending what killed runs left behind.
 
 Prefect's temporary server is a process of its own: when its run is killed it stays for ever, with
-190 MB of memory and a hand on Prefect's database.
+190 MB of memory and a hand on Prefect's database. The flow run, too, stays "Running" for ever.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from uuid import UUID
 
 import psutil
+from prefect.client.orchestration import get_client
+from prefect.exceptions import ObjectNotFound
+from prefect.runtime import flow_run
+from prefect.states import Crashed
+
+from tasks.ledger import STATE
+from tasks.storage import Storage
 
 MARK = "_INTAGLIO_RUN"
 """Environment variable that names the run a process belongs to; child processes inherit it."""
+FLOW_RUN = f"{STATE}/flow-run"
+"""Id of the flow run that worked the output last."""
 
 
 def mark_children() -> None:
@@ -36,6 +47,28 @@ def end_orphans() -> int:
         except (psutil.Error, OSError, ValueError):
             continue
     return ended
+
+
+def succeed_flow_run(output: Storage, shard: str) -> None:
+    """Take an output over from the flow run that had it last; it is Crashed if it says "Running".
+
+    Args:
+        output: Held by the flow run that asks, so that no other can be at work on it.
+        shard: ``I/N`` if only this shard of it is held.
+    """
+    mine = flow_run.get_id() or ""
+    record = f"{FLOW_RUN}-{shard.replace('/', '-of-')}" if shard else FLOW_RUN
+    try:
+        last = output.read(record).decode()
+    except FileNotFoundError:
+        last = mine
+    if last != mine:
+        with get_client(sync_client=True) as client, suppress(ObjectNotFound, ValueError):
+            state = client.read_flow_run(UUID(last)).state
+            if state and state.is_running():
+                told = f"Its process was killed; flow run {mine} goes on with its work."
+                client.set_flow_run_state(UUID(last), Crashed(message=told), force=True)
+    output.write(record, mine.encode())
 
 
 def _counts_as_we_do(pid: int) -> bool:
