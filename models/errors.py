@@ -94,7 +94,7 @@ class StorageRefused(StorageGone):
 
 
 class WorkersGone(StopRun):
-    """No worker process can be started."""
+    """No worker process can be started, or all that are die."""
 
     kind = "workers_gone"
     cure = "Free memory or lower --run.workers, and run the same command again."
@@ -145,7 +145,7 @@ class EncryptedPdf(InputFault):
     """A password is needed and none of those given opens it."""
 
     kind = "encrypted_pdf"
-    cure = "Give the password with --read.passwords and run again."
+    cure = "Give the password with --read.passwords or --read.password-of and run again."
 
 
 class NoPages(InputFault):
