@@ -85,6 +85,8 @@ class FinetuneSettings(Group):
     """Share of the works to validate on."""
     form: PairForm = "webdataset"
     """How prepared pairs are written: WebDataset shards, or a table with loose images."""
+    pairs_only: bool = False
+    """Write the pairs and stop: a cluster then takes the shards as its source."""
     model: str = Field(default="print", min_length=1)
     """Any architecture of open_clip; print: that of the small model that ships."""
     pretrained: str = ""
@@ -107,6 +109,10 @@ class Pairs(Record):
     """Table or shards to validate on."""
     val_count: int
     """How many those are; 0 if nobody knows."""
+    texts: str = ""
+    """File with every caption, a line each, below the training's folder; empty if unknown."""
+    left_out: int = 0
+    """Pairs whose picture could not be read."""
 
 
 class Trained(Record):
@@ -120,6 +126,19 @@ class Trained(Record):
     """Its contrastive loss on the validation pairs."""
     stopped_early: bool
     """Whether it was ended for want of gain."""
+
+
+class Judged(Record):
+    """A print, and how a network that had not seen its work ranked the kinds."""
+
+    kind: str
+    """What it is."""
+    work: str
+    """The work it is from."""
+    drawn: bool
+    """Whether it was made up rather than scanned."""
+    cosines: list[float]
+    """With the prompts of each kind, in the order of ``KINDS``."""
 
 
 class KindFigures(Record):
@@ -154,3 +173,14 @@ class PrintFigures(Record):
     """Of how many works."""
     kinds: list[KindFigures]
     """Kind by kind."""
+
+
+class Outcome(Record):
+    """What a run came to."""
+
+    pairs: Pairs
+    """What it trained on."""
+    trained: Trained | None
+    """How the training went; None if only pairs were wanted."""
+    figures: PrintFigures | None
+    """What a model like this is worth; None without folds."""

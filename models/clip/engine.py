@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from models.clip.errors import ClipMissing
 from models.clip.load import Loaded, describe, load
 from models.clip.pixels import prepare
+from models.clip.profile import Profile
 from models.clip.settings import SMALL, ClipSettings
 from models.errors import BadSettings, InputFault
 
@@ -58,6 +59,7 @@ class ClipEngine:
         self.small = settings.model == SMALL
         self._loaded: Loaded | None = None
         self._tower: Callable[[Vectors], Vectors] | None = None
+        self._profile: Profile | None = None
         self._device = ""
         self._batch = 0
 
@@ -75,6 +77,9 @@ class ClipEngine:
     def close(self) -> None:
         """Give back all memory; the next use loads the model again."""
         was_on_gpu = self._device == "cuda"
+        if self._profile is not None:
+            self._profile.end()
+        self._profile = None
         self._loaded = self._tower = None
         self._device = ""
         gc.collect()
@@ -217,7 +222,16 @@ class ClipEngine:
         self._batch = auto if self.settings.batch_size == "auto" else self.settings.batch_size
         half = precision == "fp16"
         loaded = load(self.settings, self._device, "fp16" if half else "fp32")
-        self._tower = _torch_tower(loaded.model, self._device, half)
+        if precision == "int8":
+            from models.clip.int8 import int8_tower
+
+            self._tower = int8_tower(loaded.model.visual, loaded.side)
+            # ONNX Runtime has the image tower now.
+            loaded.model.visual = None
+        else:
+            self._tower = _torch_tower(loaded.model, self._device, half)
+        if self.settings.profile:
+            self._tower = self._profile = Profile(self._tower, self.settings.profile, self._device)
         self._loaded = loaded
         return loaded
 

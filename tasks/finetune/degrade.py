@@ -48,10 +48,11 @@ def scan(picture: Gray, rng: Generator) -> Colour:
     if rng.random() < 0.5:
         gray = (255 * (gray / 255) ** float(np.exp(rng.normal(0, 0.3)))).astype(np.float32)
     ink, paper = (np.float32(level) for level in (rng.uniform(0, 80), rng.uniform(185, 255)))
-    gray = ink + gray / 255 * (paper - ink)
+    gray *= (paper - ink) / np.float32(255)
+    gray += ink
     if rng.random() < 0.3:
         shade = np.linspace(1, rng.uniform(0.75, 1.0), gray.shape[1], dtype=np.float32)
-        gray = gray * (shade if rng.random() < 0.5 else shade[::-1])
+        gray *= shade if rng.random() < 0.5 else shade[::-1]
     if rng.random() < 0.6:
         gray += rng.standard_normal(gray.shape, np.float32) * np.float32(rng.uniform(1, 10))
     tint = np.ones(3, np.float32)

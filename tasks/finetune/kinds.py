@@ -46,6 +46,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a woodcut of a scene",
         "a woodcut illustration",
         "a black and white wood engraving",
+        "an engraved illustration in black ink",
     ),
     "lithograph or wash": (
         "a lithograph",
@@ -53,6 +54,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a crayon lithograph",
         "a tinted lithograph",
         "a lithograph or wash drawing in soft tones",
+        "a tonal illustration",
     ),
     "halftone photograph": (
         "a halftone photograph",
@@ -61,6 +63,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a halftone of a painting",
         "a process block of a photograph",
         "a halftone reproduction",
+        "a printed black-and-white photograph",
     ),
     "fashion plate": (
         "a fashion plate",
@@ -68,6 +71,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "an engraving of ladies in gowns",
         "a fashion illustration",
         "an engraving of dresses and costumes",
+        "an engraving of ladies in dresses",
     ),
     "ornament": (
         "an ornament",
@@ -77,8 +81,16 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a decorated initial letter",
         "a decorative border",
         "a printer's ornament",
+        "a decorated initial",
     ),
-    "map": ("a map", "an engraved map", "a geographical map", "a town plan", "a chart of a coast"),
+    "map": (
+        "a map",
+        "an engraved map",
+        "a geographical map",
+        "a town plan",
+        "a chart of a coast",
+        "a plan of a town",
+    ),
     "music": ("sheet music", "printed music", "musical notation", "a page of music", "a score"),
     "table": (
         "a table",
@@ -97,6 +109,8 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a page of text without pictures",
         "a title page",
         "lines of type",
+        "a column of newspaper text",
+        "a paragraph",
     ),
     "handwriting": (
         "handwriting",
@@ -105,6 +119,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a handwritten letter",
         "a signature in ink",
         "a page of handwritten notes",
+        "a handwritten note",
     ),
     "blank paper": (
         "blank paper",
@@ -113,6 +128,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "empty paper",
         "a sheet with nothing on it",
         "a blank endpaper",
+        "stained paper",
     ),
     "cover or binding": (
         "a book cover",
@@ -122,6 +138,8 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a leather binding",
         "marbled paper",
         "the cover of a volume",
+        "a cover or binding",
+        "a marbled endpaper",
     ),
     "stamp": (
         "a stamp",
@@ -129,6 +147,7 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "an ownership stamp",
         "a rubber stamp",
         "a stamp of a library in ink",
+        "a bookplate",
     ),
     "advertisement with lettering": (
         "an advertisement",
@@ -137,12 +156,16 @@ NOUNS: dict[PrintKind, tuple[str, ...]] = {
         "a page of advertisements",
         "display lettering",
         "a trade notice in large letters",
+        "a printed advertisement",
     ),
 }
 TEMPLATES = (
     "{}",
     "{}",
     "{}, Victorian periodical",
+    "{} from an old periodical",
+    "{} in a nineteenth-century book",
+    "a clipping of {}, Victorian print",
     "{} from an old book",
     "{} from a magazine of the nineteenth century",
     "{} in an old newspaper",

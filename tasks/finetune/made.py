@@ -145,7 +145,7 @@ def cover(rng: Generator, height: int, width: int) -> Gray:
         if rng.random() < 0.4:  # the weave of cloth
             ys, xs = np.mgrid[0 : shape[0], 0 : shape[1]]
             patch += 7 * np.sin(ys * rng.uniform(0.8, 2)) * np.sin(xs * rng.uniform(0.8, 2))
-    cloth = np.clip(patch, 0, 255).astype(np.uint8)
+    cloth: Gray = np.asarray(np.clip(patch, 0, 255), np.uint8)
     gilt = int(np.clip(base + rng.choice([-1, 1]) * rng.uniform(50, 120), 0, 255))
     if rng.random() < 0.55:
         inset = int(min(shape) * rng.uniform(0.03, 0.12))

@@ -4,63 +4,30 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 
 from models.clip.engine import ClipEngine
 from models.errors import InputFault
-from models.finetune import KindFigures, PrintFigures
-from tasks.finetune.kinds import ILLUSTRATIONS, KINDS, NOT_PICTURES, PrintKind, prompts
-from tasks.finetune.prints import DRAWN, Print
+from models.finetune import Judged, KindFigures, PrintFigures
+from tasks.finetune.kinds import ILLUSTRATIONS, KINDS, NOT_PICTURES, prompts
+from tasks.finetune.prints import Print
 
 ROUNDS = 1000
 """Of the bootstrap."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A print, and how a model that had not seen its work ranked the kinds.
-
-    Attributes:
-        kind: What it is.
-        work: Its work.
-        drawn: Whether it was made up.
-        cosines: (kinds,) with the prompts of each kind, in the order of ``KINDS``.
-    """
-
-    kind: PrintKind
-    work: str
-    drawn: bool
-    cosines: NDArray[np.float32]
-
-    @property
-    def margin(self) -> float:
-        """Nearest kind of illustration against nearest kind of anything else."""
-        count = len(ILLUSTRATIONS)
-        return float(self.cosines[:count].max() - self.cosines[count:].max())
-
-
-def judge(engine: ClipEngine, prints: Sequence[Print], made_up: set[int]) -> list[Judged]:
-    """Let a model look at prints.
-
-    Args:
-        engine: The model.
-        prints: Of works it has not seen.
-        made_up: Places in `prints` of those that were drawn or derived.
-    """
+def judge(engine: ClipEngine, prints: Sequence[Print]) -> list[Judged]:
+    """Let a model look at prints of works that it has not seen."""
     classes = engine.embed_prompts({kind: prompts(kind) for kind in KINDS})
     images = ((str(index), _png(each)) for index, each in enumerate(prints))
     judged = []
-    for name, vector in engine.embed_images(images):
+    for (_, vector), each in zip(engine.embed_images(images), prints, strict=True):
         assert not isinstance(vector, InputFault), vector
-        index = int(name)
-        each = prints[index]
-        drawn = index in made_up or each.work.startswith(DRAWN)
-        judged.append(Judged(each.kind, each.work, drawn, classes @ vector))
+        cosines = (classes @ vector).tolist()
+        judged.append(Judged(kind=each.kind, work=each.work, drawn=each.drawn, cosines=cosines))
     return judged
 
 
@@ -74,8 +41,8 @@ def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
         for kind in KINDS:
             own = [each for each in judged if each.kind == kind and each.drawn == drawn]
             if own:
-                right = sum(KINDS[int(each.cosines.argmax())] == kind for each in own)
-                side = sum((each.margin > 0) == (kind in ILLUSTRATIONS) for each in own)
+                right = sum(KINDS[int(np.argmax(each.cosines))] == kind for each in own)
+                side = sum((_margin(each) > 0) == (kind in ILLUSTRATIONS) for each in own)
                 kinds.append(
                     KindFigures(
                         kind=kind,
@@ -105,7 +72,13 @@ def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
 
 def _auc(judged: Sequence[Judged]) -> float:
     truth = [each.kind in ILLUSTRATIONS for each in judged]
-    return float(roc_auc_score(truth, [each.margin for each in judged]))
+    return float(roc_auc_score(truth, [_margin(each) for each in judged]))
+
+
+def _margin(judged: Judged) -> float:
+    """Nearest kind of illustration against nearest kind of anything else."""
+    count = len(ILLUSTRATIONS)
+    return max(judged.cosines[:count]) - max(judged.cosines[count:])
 
 
 def _interval(judged: Sequence[Judged], rng: np.random.Generator) -> tuple[float, float]:

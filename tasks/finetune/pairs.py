@@ -12,7 +12,7 @@ import io
 import json
 import math
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from PIL import Image
@@ -24,6 +24,7 @@ from tasks.storage import Storage
 
 FOLDER = "pairs"
 RECORD = f"{FOLDER}/pairs.json"
+TEXTS = f"{FOLDER}/texts.txt"
 ROOM = 1.15
 """Squares are this much larger than the model's input, for the trainer to cut its windows from."""
 SHARD = 1000
@@ -106,7 +107,7 @@ def write_pairs(
     output: Storage,
     form: PairForm,
     side: int,
-    parts: dict[str, Sequence[Pair]],
+    parts: Mapping[str, Sequence[Pair]],
     shards: int,
     note: Callable[[InputFault | None], None],
 ) -> Pairs:
@@ -134,7 +135,11 @@ def write_pairs(
         if not made[part][1]:
             raise BadSettings(f"source: not one usable pair for {part}.")
     (train, count), (val, val_count) = made["train"], made["val"]
-    return Pairs(form=form, train=train, train_count=count, val=val, val_count=val_count)
+    lines = {f"{' '.join(pair.text.split())}\n" for pairs in parts.values() for pair in pairs}
+    output.write(TEXTS, "".join(sorted(lines)).encode())
+    return Pairs(
+        form=form, train=train, train_count=count, val=val, val_count=val_count, texts=TEXTS
+    )
 
 
 def _squares(

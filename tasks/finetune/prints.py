@@ -41,12 +41,14 @@ class Print:
         work: What must never be split between training and measuring.
         gray: (H, W) uint8.
         whole: Whether only the whole shows what it is; of others any large part does.
+        drawn: Whether it was made up, rather than scanned.
     """
 
     kind: PrintKind
     work: str
     gray: Gray
     whole: bool = False
+    drawn: bool = False
 
 
 def read_prints(corpus: Path, annotations: Path | None, kinds: Path) -> list[Print]:
@@ -104,19 +106,22 @@ def make_prints(prints: Sequence[Print], count: int, rng: Generator) -> Iterator
         picture = engraved[int(rng.integers(len(engraved)))]
         tone = (tonal or engraved)[int(rng.integers(len(tonal or engraved)))]
         own = f"{DRAWN}_{index}"
-        yield Print("lithograph or wash", picture.work, soften(picture.gray, rng), whole=True)
-        yield Print("lithograph or wash", tone.work, soften(tone.gray, rng), whole=True)
-        yield Print("halftone photograph", picture.work, screen(picture.gray, rng), whole=True)
-        yield Print("map", own, made.chart(rng, high, wide))
-        yield Print("handwriting", own, made.script(rng, high, wide))
-        yield Print("stamp", own, made.stamp(rng, high, wide), whole=True)
-        yield Print("cover or binding", own, made.cover(rng, long, int(long * 0.7)), whole=True)
+        soft, softer = soften(picture.gray, rng), soften(tone.gray, rng)
         letters = made.advertisement(rng, high, wide, text.gray)
-        yield Print("advertisement with lettering", text.work, letters, whole=True)
-        yield Print("music", own, synth.staves(rng, high, wide))
-        yield Print("table", text.work, synth.table(rng, high, wide, text.gray))
-        yield Print("ornament", own, _ornament(rng, high, wide), whole=True)
-        yield Print("blank paper", own, np.full((high, wide), 255, np.uint8))
+        ruled = synth.table(rng, high, wide, text.gray)
+        binding = made.cover(rng, long, int(long * 0.7))
+        yield Print("lithograph or wash", picture.work, soft, True, True)
+        yield Print("lithograph or wash", tone.work, softer, True, True)
+        yield Print("halftone photograph", picture.work, screen(picture.gray, rng), True, True)
+        yield Print("map", own, made.chart(rng, high, wide), False, True)
+        yield Print("handwriting", own, made.script(rng, high, wide), False, True)
+        yield Print("stamp", own, made.stamp(rng, high, wide), True, True)
+        yield Print("cover or binding", own, binding, True, True)
+        yield Print("advertisement with lettering", text.work, letters, True, True)
+        yield Print("music", own, synth.staves(rng, high, wide), False, True)
+        yield Print("table", text.work, ruled, False, True)
+        yield Print("ornament", own, _ornament(rng, high, wide), True, True)
+        yield Print("blank paper", own, np.full((high, wide), 255, np.uint8), False, True)
 
 
 def _ornament(rng: Generator, height: int, width: int) -> Gray:
