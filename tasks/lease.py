@@ -34,6 +34,8 @@ SETTLE_S = 1.0
 """After a lapsed lease was removed, others who saw the same may still remove ours: look again."""
 PREFIX = "lease"
 log = logging.getLogger("intaglio")
+_held: set[str] = set()
+"""Tokens of the leases this process holds; it may end one run and begin another."""
 
 
 class Lease:
@@ -62,20 +64,27 @@ class Lease:
         self._excluded: Callable[[str], bool] = lambda other: other == name or excludes(other)
         self._wait = wait
         owner = {"host": socket.gethostname(), "pid": os.getpid(), "machine": _machine()}
-        self._mine = json.dumps({**owner, "token": uuid4().hex}).encode()
+        self._token = uuid4().hex
+        self._mine = json.dumps({**owner, "token": self._token}).encode()
         self._lost: OutputInUse | None = None
         self._renewed = 0.0
         self._busy = threading.Lock()
         self._over = threading.Event()
 
     def __enter__(self) -> Self:
-        with named_errors(f"locking {self._url}", absent=NO_BUCKET):
-            self._acquire()
+        _held.add(self._token)
+        try:
+            with named_errors(f"locking {self._url}", absent=NO_BUCKET):
+                self._acquire()
+        except BaseException:
+            _held.discard(self._token)
+            raise
         threading.Thread(target=self._keep, name="lease", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
+        _held.discard(self._token)
         # Behind a storage that is gone a renewal takes its time; the lease then lapses.
         if self._busy.acquire(timeout=1):
             with suppress(Exception):
@@ -182,10 +191,12 @@ def _machine() -> str:
 
 
 def _is_dead(owner: bytes) -> bool:
-    """Whether the owner is a process of this machine that is no more."""
+    """Whether the owner is a run of this machine that is no more."""
     with suppress(ValueError, KeyError, TypeError):
         who = json.loads(owner)
-        return who["machine"] == _machine() != "" and not psutil.pid_exists(who["pid"])
+        if who["machine"] == _machine() != "":
+            own = who["pid"] == os.getpid()
+            return who["token"] not in _held if own else not psutil.pid_exists(who["pid"])
     return False
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +134,10 @@ def test_bad_weather_that_passes_is_ridden_out(
 ) -> None:
     data = os.urandom(300_000)
     bucket.write("before", data)
-    with weather.spoiling(Fault(**vars(fault))):
+    with weather.spoiling(replace(fault)):
         bucket.write("file", data)
         assert weather.met
-    with weather.spoiling(Fault(**{**vars(fault), "only": ""})):
+    with weather.spoiling(replace(fault, only="")):
         assert bucket.read("before") == data
         assert set(bucket.names("")) == {"before", "file"}
     assert bucket.read("file") == data
@@ -148,13 +149,13 @@ def test_a_large_file_is_sent_part_by_part_in_bad_weather(weather: Proxy, bucket
         with bucket.writer("big") as stream:
             stream.write(data)
         assert weather.met == 2
+        parts = [line for line in weather.requests if line.startswith("PUT")]
+        assert len(parts) == 3 + 2
     with (
         weather.spoiling(Fault(cut_down=10 << 20, times=2, only="GET")),
         bucket.reader("big") as stream,
     ):
         assert stream.read() == data
-    sent = [line for line in weather.requests if line.startswith("PUT") and "partNumber=" in line]
-    assert len(sent) == 3 + 2
 
 
 STAYING = {

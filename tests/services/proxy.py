@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
@@ -29,7 +29,10 @@ class Fault:
         cut_down: The connection is reset after so many bytes of the answer.
         flip: The last byte of the request's body is changed on its way.
         only: Only requests whose first line holds this are met.
+        skip: So many requests pass before the first that is met.
+        every: Of the others, one in so many is met.
         times: So many requests are met; all, if negative.
+        call: Called when a request is met; nothing else need happen to it.
     """
 
     refuse: bool = False
@@ -39,7 +42,10 @@ class Fault:
     cut_down: int = -1
     flip: bool = False
     only: str = ""
+    skip: int = 0
+    every: int = 1
     times: int = -1
+    call: Callable[[], None] = lambda: None
 
 
 class Proxy:
@@ -51,13 +57,13 @@ class Proxy:
     Attributes:
         url: Where the proxy listens.
         met: Requests that met a fault.
-        requests: First lines of all requests.
+        requests: First lines of the requests since a fault was set.
     """
 
     def __init__(self, port: int) -> None:
         self._upstream = port
         self._fault: Fault | None = None
-        self.met = 0
+        self.met = self._seen = 0
         self.requests: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -77,7 +83,8 @@ class Proxy:
     @contextmanager
     def spoiling(self, fault: Fault) -> Iterator[None]:
         """Let requests meet a fault while the block lasts."""
-        self.met = 0
+        self.met = self._seen = 0
+        self.requests.clear()
         self._fault = fault
         try:
             yield
@@ -87,10 +94,14 @@ class Proxy:
     def _take(self, line: str) -> Fault:
         """The fault this request meets."""
         fault = self._fault
-        if fault is None or fault.only not in line or fault.times == 0:
+        if fault is None or fault.only not in line:
             return Fault()
-        fault.times -= 1
+        self._seen += 1
+        turn = self._seen - fault.skip
+        if turn < 1 or (turn - 1) % fault.every or self.met == fault.times:
+            return Fault()
         self.met += 1
+        fault.call()
         return fault
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
