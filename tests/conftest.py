@@ -67,11 +67,11 @@ def prefect_server(home: Path, port: int = 0) -> Iterator[tuple[str, subprocess.
         yield url, server
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(120)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if server.poll() is not None:
             raise RuntimeError(f"the Prefect server ended:\n{log.read_text()}")
@@ -80,7 +80,15 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
             return
         except OSError:
             time.sleep(0.2)
-    raise TimeoutError(f"no Prefect server after 120 s:\n{log.read_text()}")
+    raise TimeoutError(f"no Prefect server after 300 s:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def tiny_sdxl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny SDXL with random weights, read only."""
+    from tests.resources.make_sdxl import make
+
+    return make(tmp_path_factory.mktemp("sdxl") / "tiny-sdxl")
 
 
 Extract = Callable[..., "subprocess.Popen[str]"]

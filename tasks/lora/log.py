@@ -1,0 +1,131 @@
+"""Metrics and images of a training, to TensorBoard and, if there is a server, to MLflow."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from models.errors import BadSettings
+from models.train import TrainerMissing
+from tasks.storage import Storage
+
+FOLDER = "tensorboard"
+RUN = "mlflow.json"
+"""Which run of MLflow's this is, so that a resumed training goes on in it."""
+EXPERIMENT, MODEL = "intaglio", "intaglio-lora"
+"""Names at MLflow."""
+
+
+class Log:
+    """Where a training tells how it is doing.
+
+    Args:
+        output: Of the training; TensorBoard's files lie there if it is on the local disk.
+        tracking_uri: Of MLflow; empty for none.
+        start: Step the training goes on from; what TensorBoard has beyond it is taken back.
+        about: Settings and hashes.
+
+    Raises:
+        TrainerMissing: MLflow is asked for and not installed.
+    """
+
+    def __init__(
+        self, output: Storage, tracking_uri: str, start: int, about: dict[str, Any]
+    ) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._output = output
+        self._board: Any = None
+        if output.local:
+            self._board = SummaryWriter(output.path(FOLDER), purge_step=start + 1)
+        self._client: Any = None
+        uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+        if uri:
+            self._begin(uri, about)
+
+    def _begin(self, uri: str, about: dict[str, Any]) -> None:
+        if find_spec("mlflow") is None:
+            raise TrainerMissing(f"tracking_uri {uri} needs MLflow.", "pip install mlflow-skinny")
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        try:
+            self._client = MlflowClient(uri, uri)
+            self._run = self._same_run(uri) or self._new_run(uri, about)
+        except MlflowException as error:
+            raise BadSettings(
+                f"tracking_uri: MLflow at {uri} refuses: {error.message}",
+                "Start its server, correct the address, or unset MLFLOW_TRACKING_URI.",
+            ) from error
+
+    def _same_run(self, uri: str) -> str:
+        try:
+            return str(json.loads(self._output.read(RUN)).get(uri, ""))
+        except FileNotFoundError:
+            return ""
+
+    def _new_run(self, uri: str, about: dict[str, Any]) -> str:
+        found = self._client.get_experiment_by_name(EXPERIMENT)
+        experiment = found.experiment_id if found else self._client.create_experiment(EXPERIMENT)
+        run = str(self._client.create_run(experiment).info.run_id)
+        for key, value in about.items():
+            self._client.log_param(run, key, value)
+        self._output.write(RUN, json.dumps({uri: run}).encode())
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._board is not None:
+            self._board.close()
+        if self._client is not None:
+            self._client.set_terminated(self._run, "FAILED" if error else "FINISHED")
+
+    def number(self, name: str, value: float, step: int) -> None:
+        """Tell a metric."""
+        if self._board is not None:
+            self._board.add_scalar(name, value, step)
+        if self._client is not None:
+            self._client.log_metric(self._run, name, value, step=step)
+
+    def image(self, name: str, image: Any, step: int) -> None:
+        """Show a Pillow image."""
+        import numpy as np
+
+        if self._board is not None:
+            self._board.add_image(name, np.asarray(image), step, dataformats="HWC")
+        if self._client is not None:
+            self._client.log_image(self._run, image, artifact_file=f"images/{name}-{step}.png")
+
+    def register(self, files: list[str], tags: dict[str, str]) -> None:
+        """Hand the finished files over, and register them as a version of a model."""
+        if self._client is None:
+            return
+        import tempfile
+
+        from mlflow.exceptions import MlflowException
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name in files:
+                path = Path(folder) / name
+                path.write_bytes(self._output.read(name))
+                self._client.log_artifact(self._run, str(path), "lora")
+        for key, value in tags.items():
+            self._client.set_tag(self._run, key, value)
+        try:
+            self._client.create_registered_model(MODEL)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        source = f"{self._client.get_run(self._run).info.artifact_uri}/lora"
+        self._client.create_model_version(MODEL, source, self._run, tags=tags)

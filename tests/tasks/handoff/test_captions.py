@@ -1,0 +1,265 @@
+"""Captions: who writes them, what they may hold, and that no edit is ever lost."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.errors import BadSettings
+from models.handoff import Captions, HandoffSettings
+from models.records import Sample
+from tasks.captions.page import printed_caption
+from tasks.captions.table import CAPTIONS, read_captions, write_captions
+from tasks.captions.template import template, year_of
+from tasks.captions.text import count_tokens, join, tidy
+from tasks.dataset import read_samples
+from tasks.handoff.run import open_dataset, write_all_captions
+from tasks.progress import Progress
+from tasks.storage import Storage
+from tests.tasks.handoff.conftest import hand_over_all, make_dataset
+
+
+@settings(max_examples=60)
+@given(st.text())
+def test_a_tidy_caption_is_one_line_without_brackets_that_mean_something(text: str) -> None:
+    tidied = tidy(text)
+    assert len(tidied.splitlines()) <= 1 and not set(tidied) & set("{}[]\t\r\n")
+    assert tidy(tidied) == tidied
+    tidied.encode()
+
+
+def test_what_was_said_is_not_said_again() -> None:
+    assert join(["intaglio", "", "A plate,", "a plate", "1880s"]) == "intaglio, A plate, 1880s"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("intaglio, engraving, 1880s", 11),
+        ("a cyber monocle in the style of an 1890s engraving", 16),
+        ("x" * 40, 10),
+        ("", 0),
+    ],
+)
+def test_tokens_are_counted_as_the_text_encoder_counts_them(text: str, tokens: int) -> None:
+    """The counts are those of open_clip's own tokenizer."""
+    assert count_tokens(text) == tokens
+
+
+def sample(**fields: Any) -> Sample:
+    values: dict[str, Any] = {
+        "file_name": "images/v/p0001-1.jpg", "pdf": "v.pdf", "pdf_sha256": "0" * 64,
+        "page_index": 0, "page_size": (100, 100), "box": (0, 0, 50, 50), "kind": "engraving",
+        "confidence": 1, "dpi": 100, "width": 64, "height": 64, "bytes": 1, "sha256": "0" * 64,
+        "transforms": [],
+    }  # fmt: skip
+    return Sample.model_validate(values | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "year"),
+    [
+        ({"metadata": {"title": "Gazette, 12 March 1887"}}, 1887),
+        ({"pdf": "1891/volume-03.pdf"}, 1891),
+        ({"pdf": "1887/reprint-of-1871.pdf"}, 1871),
+        ({"metadata": {"creationDate": "D:18870312"}}, 1887),
+        # The date of a scan is not that of the print, and a number not a year.
+        ({"metadata": {"creationDate": "D:20080312"}}, None),
+        ({"pdf": "scan-118875.pdf"}, None),
+    ],
+)
+def test_the_year_is_that_of_the_print(fields: dict[str, Any], year: int | None) -> None:
+    assert year_of(sample(**fields)) == year
+
+
+def test_the_template_names_medium_and_decade() -> None:
+    dated = {"title": "Mode, 1887"}
+    assert template(sample(metadata=dated), Captions()) == "engraving, 1880s"
+    assert template(sample(kind="photograph"), Captions()) == "halftone photograph"
+    assert template(sample(metadata=dated), Captions(medium="etching")) == "etching, 1880s"
+
+
+LOREM = "The gown is of grey cashmere with bands of velvet, and the sleeves are full. " * 12
+
+
+@pytest.mark.parametrize(
+    ("below", "found"),
+    [
+        ("FIG. 3. LADY'S WALKING DRESS\nof grey cashmere.", True),
+        (LOREM, False),
+        ("", False),
+        ("12", False),
+    ],
+)
+def test_the_printed_caption_is_the_block_right_under_the_figure(
+    tmp_path: Path, below: str, found: bool
+) -> None:
+    document = pymupdf.open()
+    page = document.new_page(width=400, height=600)
+    page.draw_rect(pymupdf.Rect(40, 60, 360, 300), fill=(0.5, 0.5, 0.5))
+    page.insert_textbox(pymupdf.Rect(40, 306, 360, 560), below, fontsize=8)
+    if found:
+        page.insert_textbox(pymupdf.Rect(40, 345, 360, 590), LOREM, fontsize=8)
+    document.save(tmp_path / "a.pdf")
+    box = (0.1, 0.1, 0.9, 0.5)
+    said = printed_caption(str(tmp_path / "a.pdf"), (), 0, box)
+    assert said == ("FIG. 3. LADY'S WALKING DRESS of grey cashmere." if found else "")
+
+
+def test_captions_from_the_page_through_the_workers(tmp_path: Path) -> None:
+    """A dataset whose PDF is where it was, and one whose PDF is gone."""
+    import hashlib
+    import json
+
+    document = pymupdf.open()
+    page = document.new_page(width=594, height=810)
+    page.insert_textbox(pymupdf.Rect(60, 705, 500, 730), "FIG. 9. A {new} bonnet", fontsize=8)
+    (tmp_path / "scans").mkdir()
+    data = document.tobytes()
+    (tmp_path / "scans" / "a.pdf").write_bytes(data)
+    sha256 = hashlib.sha256(data).hexdigest()
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)], pdf="a.pdf", pdf_sha256=sha256)
+    from models.settings import Settings
+
+    made = Settings(source=str(tmp_path / "scans"), output=dataset.url)
+    summary = {"settings": made.model_dump(mode="json")}
+    dataset.write("summary.json", json.dumps(summary).encode())
+    chosen = HandoffSettings(dataset=dataset.url, captions={"by": ["template", "page"]})
+    samples = list(read_samples(dataset))
+    (written,) = write_all_captions(chosen, dataset, samples, Progress()).values()
+    assert written.text == "intaglio, engraving, 1880s, FIG. 9. A (new) bonnet"
+    assert written.source == "template+page"
+    (tmp_path / "scans" / "a.pdf").rename(tmp_path / "elsewhere.pdf")
+    (tmp_path / "scans" / "b.pdf").write_bytes(b"%PDF-1.4")
+    with pytest.raises(BadSettings, match="none of the dataset's PDFs"):
+        write_all_captions(chosen, dataset, samples, Progress())
+
+
+def edit(dataset: Storage, name: str, text: str, delimiter: str = ",", bom: bool = False) -> None:
+    """Edit a row as a spreadsheet does."""
+    text_before = dataset.read(CAPTIONS).decode("utf-8-sig")
+    before = max(",;", key=text_before.partition("\n")[0].count)
+    rows = list(csv.DictReader(io.StringIO(text_before), delimiter=before))
+    for row in rows:
+        if row["file_name"] == name:
+            row["caption"] = text
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, rows[0].keys(), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    dataset.write(CAPTIONS, (b"\xef\xbb\xbf" if bom else b"") + stream.getvalue().encode())
+
+
+def sidecar(place: Path, trainer: str, number: int) -> Path:
+    return place / trainer / "images" / f"ladies-mirror-1887-03-p{number:04d}-1.txt"
+
+
+def name(number: int) -> str:
+    return f"images/ladies-mirror-1887-03/p{number:04d}-1.jpg"
+
+
+def test_what_a_person_edited_stays(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 4)
+    trainers = {"trainers": ["kohya", "diffusers", "onetrainer"]}
+    place = hand_over_all(dataset, **trainers)
+    edit(dataset, name(1), "intaglio, a lady; seated", delimiter=";", bom=True)
+    sidecar(place, "onetrainer", 2).write_text("intaglio, two\nladies {here}\n")
+    # Edited in both: the table wins. Emptied: written anew.
+    edit(dataset, name(3), "from the table")
+    sidecar(place, "kohya", 3).write_text("from the file")
+    sidecar(place, "kohya", 4).write_text(" \n")
+    for medium in ("engraving", "woodcut"):
+        hand_over_all(dataset, captions={"medium": medium}, **trainers)
+        captions = {key: (c.text, c.source) for key, c in read_captions(dataset).items()}
+        assert captions == {
+            name(1): ("intaglio, a lady; seated", "edited"),
+            name(2): ("intaglio, two ladies (here)", "edited"),
+            name(3): ("from the table", "edited"),
+            name(4): (f"intaglio, {medium}, 1880s", "template"),
+        }
+        for number in range(1, 5):
+            text = captions[name(number)][0]
+            for trainer in ("kohya", "onetrainer"):
+                assert sidecar(place, trainer, number).read_text() == text
+            metadata = (place / "diffusers" / "train" / "metadata.jsonl").read_text()
+            assert f'"text": "{text}"' in metadata
+
+
+def test_a_run_killed_half_way_leaves_nothing_that_looks_like_an_edit(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 2)
+    place = hand_over_all(dataset, trainers=["kohya"])
+    # The table and one caption were written with another trigger, then the run was killed.
+    chosen = HandoffSettings(dataset=dataset.url, captions={"trigger": "other"})
+    _, samples = open_dataset(chosen)
+    captions = write_all_captions(chosen, dataset, samples, Progress())
+    write_captions(dataset, captions)
+    (place / "kohya" / "bundle.json").unlink()
+    sidecar(place, "kohya", 1).write_text(captions[name(1)].text)
+    hand_over_all(dataset, trainers=["kohya"], captions={"trigger": "third"})
+    assert {c.source for c in read_captions(dataset).values()} == {"template"}
+    assert sidecar(place, "kohya", 1).read_text().startswith("third, ")
+
+
+def test_an_edit_outlives_its_sample_being_taken_out(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 2)
+    hand_over_all(dataset, trainers=["kohya"])
+    edit(dataset, name(1), "a rare one")
+    whole = dataset.read("manifest.jsonl")
+    dataset.write("manifest.jsonl", whole.splitlines(keepends=True)[1])
+    place = hand_over_all(dataset, trainers=["kohya"])
+    assert [path.stem[-7:] for path in (place / "kohya/images").glob("*.jpg")] == ["p0002-1"]
+    dataset.write("manifest.jsonl", whole)
+    hand_over_all(dataset, trainers=["kohya"])
+    assert read_captions(dataset)[name(1)].text == "a rare one"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"file_name,caption\nx,y\n", "no source"),
+        (b"file_name,caption,source\nx,\xff,z\n", "UTF-8"),
+    ],
+)
+def test_a_broken_table_is_named_by_line(tmp_path: Path, data: bytes, said: str) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    dataset.write(CAPTIONS, data)
+    with pytest.raises(BadSettings, match=f"line 2: .*{said}"):
+        hand_over_all(dataset)
+    assert not (tmp_path / "d" / "bundles").exists()
+
+
+def test_samples_without_a_caption_are_an_error_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    vocabulary = tmp_path / "words.yaml"
+    vocabulary.write_text('prompt: "a {}"\nlists:\n  subject: [lady, gentleman]\n')
+    unsure = {
+        "by": ["clip"], "trigger": "", "certainty": 1.0, "vocabulary": str(vocabulary),
+    }  # fmt: skip
+    with pytest.raises(BadSettings, match="1 samples have none, images/ladies"):
+        hand_over_all(dataset, captions=unsure, clip={"model": "print"})
+    assert not dataset.names(CAPTIONS) and not (tmp_path / "d" / "bundles").exists()
+
+
+def test_clip_takes_the_likeliest_word_of_each_list(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    vocabulary = tmp_path / "words.yaml"
+    vocabulary.write_text(
+        'prompt: "{}"\nlists:\n  one: [lady, gentleman]\n  two: [street, garden, room]\n'
+    )
+    captions = {"by": ["template", "clip"], "certainty": 0, "vocabulary": str(vocabulary)}
+    place = hand_over_all(dataset, trainers=["kohya"], captions=captions, clip={"model": "print"})
+    words = sidecar(place, "kohya", 1).read_text().split(", ")
+    assert words[:3] == ["intaglio", "engraving", "1880s"] and len(words) == 5
+    assert words[3] in ("lady", "gentleman") and words[4] in ("street", "garden", "room")
+    vocabulary.write_text("lists: {}")
+    with pytest.raises(BadSettings, match=r"vocabulary: .*words\.yaml"):
+        hand_over_all(dataset, captions=captions, clip={"model": "print"})

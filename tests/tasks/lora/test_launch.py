@@ -1,0 +1,141 @@
+"""Launching another project's trainer: a real process, its output, its exit code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from models.errors import BadSettings
+from models.train import TrainerFailed, TrainerMissing, TrainSettings
+from tasks.lora.run import begin, train
+from tests.tasks.handoff.conftest import hand_over_all, make_dataset
+
+TRAINER = """import os, pathlib, sys
+print("config", sys.argv[1], pathlib.Path(sys.argv[1]).is_file(), flush=True)
+print("step 1\\rstep 2\\rstep 3", flush=True)
+pathlib.Path("output").mkdir(exist_ok=True)
+pathlib.Path("output/lora.safetensors").write_bytes(b"x")
+sys.exit(int(os.environ.get("END", "0")))
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    dataset = make_dataset(tmp_path_factory.mktemp("launch") / "d", sizes=[(64, 64), (64, 96)])
+    return hand_over_all(dataset)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A trainer of the shape of ai-toolkit."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "run.py").write_text(TRAINER)
+    return tmp_path / "home"
+
+
+def settings(bundle: Path, home: object = "") -> TrainSettings:
+    return TrainSettings(bundle=str(bundle), by="launch", home=str(home))
+
+
+def test_it_runs_in_the_bundle_and_tells_what_the_trainer_prints(
+    place: Path, home: Path, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "a moved bundle"
+    shutil.copytree(place / "ai-toolkit", bundle)
+    said: list[str] = []
+    launch = begin(settings(bundle, home))
+    assert "run.py" in launch.command and "config.yaml" in launch.command
+    launch.run(said.append)
+    assert said == ["config config.yaml True", "step 3"]
+    assert (bundle / "output" / "lora.safetensors").exists()
+
+
+def test_its_exit_code_is_honoured(
+    place: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("END", "3")
+    with pytest.raises(TrainerFailed, match="exit code 3"):
+        train(settings(place / "ai-toolkit", home))
+
+
+def test_a_missing_trainer_is_named(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AI_TOOLKIT", raising=False)
+    with pytest.raises(TrainerMissing, match="Where is ai-toolkit") as missing:
+        begin(settings(place / "ai-toolkit"))
+    assert "AI_TOOLKIT" in missing.value.cure
+    with pytest.raises(TrainerMissing, match=r"has no run\.py"):
+        begin(settings(place / "ai-toolkit", tmp_path))
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(TrainerMissing, match="simpletuner"):
+        begin(settings(place / "simpletuner"))
+
+
+def test_a_format_without_a_trainer_cannot_be_launched(place: Path) -> None:
+    with pytest.raises(BadSettings, match="huggingface is no trainer's"):
+        begin(settings(place / "huggingface"))
+
+
+def test_a_bundle_moved_without_its_pictures(place: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "kohya"
+    shutil.copytree(place / "kohya", bundle)
+    shutil.rmtree(bundle / "images")
+    for by in ("builtin", "launch"):
+        with pytest.raises(BadSettings, match=r"lacks 2 of its 2 pictures.*moved without them"):
+            begin(TrainSettings(bundle=str(bundle), by=by))
+    with pytest.raises(BadSettings, match="no finished bundle"):
+        begin(TrainSettings(bundle=str(tmp_path)))
+
+
+def test_a_caption_edited_since_is_not_trained_on_unawares(place: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "kohya"
+    shutil.copytree(place / "kohya", bundle)
+    next((bundle / "images").glob("*.txt")).write_text("intaglio, a lady")
+    with pytest.raises(BadSettings, match=r"captions beside .* were edited"):
+        begin(TrainSettings(bundle=str(bundle)))
+
+
+def test_kohya_goes_on_from_its_last_state(place: Path, tmp_path: Path) -> None:
+    """The script itself, with a program in accelerate's place that shows how it was called."""
+    bundle = tmp_path / "kohya"
+    shutil.copytree(place / "kohya", bundle)
+    stub = tmp_path / "bin" / "accelerate"
+    stub.parent.mkdir()
+    stub.write_text('#!/bin/sh\necho "$@"\n')
+    stub.chmod(0o755)
+    environment = {"PATH": f"{stub.parent}:{os.environ['PATH']}", "SD_SCRIPTS": "/opt/sd scripts"}
+
+    def run() -> str:
+        done = subprocess.run(
+            ["bash", str(bundle / "train.sh")], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first = run()
+    assert first.startswith("launch /opt/sd scripts/sdxl_train_network.py --pretrained")
+    assert "--resume" not in first
+    for step in ("000900", "001000"):
+        (bundle / "output" / f"lora-step{step}-state").mkdir(parents=True)
+    assert run().rstrip().endswith("--resume output/lora-step001000-state")
+
+
+def test_onetrainer_is_pointed_at_where_the_bundle_lies_now(place: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "moved 'here'"
+    shutil.copytree(place / "onetrainer", bundle)
+    scripts = tmp_path / "home" / "scripts"
+    scripts.mkdir(parents=True)
+    (scripts / "train.py").write_text(
+        "import json, os, sys\n"
+        "config = json.load(open(sys.argv[2]))\n"
+        "(concept,) = json.load(open(config['concept_file_name']))\n"
+        "print(os.getcwd(), concept['path'], len(os.listdir(concept['path'])))\n"
+    )
+    said: list[str] = []
+    begin(settings(bundle, tmp_path / "home")).run(said.append)
+    assert said == [f"{tmp_path / 'home'} {bundle / 'images'} 4"]

@@ -1,0 +1,193 @@
+"""The built-in trainer on a tiny SDXL: the real classes, random weights, real files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.errors import BadSettings
+from models.train import Trained, TrainerMissing
+from tasks.lora.train import Training
+from tests.tasks.conftest import tree
+from tests.tasks.lora.conftest import Begin
+
+
+def weights(output: Path, name: str = "lora-diffusers.safetensors") -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return load_file(output / name)
+
+
+def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
+    return one.keys() == two.keys() and all(bool((one[key] == two[key]).all()) for key in one)
+
+
+def test_the_loss_falls(trained: tuple[Path, Trained]) -> None:
+    _, result = trained
+    assert (result.steps, result.ended) == (16, "steps")
+    assert result.loss_last < result.loss_first
+    assert list(result.validation) == [8, 16]
+    assert result.validation[16] < result.validation[8]
+
+
+def test_both_formats_reload_to_the_image_the_trainer_saw(
+    trained: tuple[Path, Trained], tiny_sdxl: Path
+) -> None:
+    import numpy as np
+    import torch
+    from diffusers import StableDiffusionXLPipeline
+    from PIL import Image
+
+    output, result = trained
+    images = {}
+    for name in ("", result.diffusers, result.kohya):
+        pipeline = StableDiffusionXLPipeline.from_pretrained(tiny_sdxl)
+        pipeline.set_progress_bar_config(disable=True)
+        if name:
+            pipeline.load_lora_weights(output, weight_name=name)
+        images[name] = pipeline(
+            "intaglio, a cyber monocle in the style of an 1890s engraving",
+            width=64, height=64, num_inference_steps=2, guidance_scale=6.0,
+            generator=torch.Generator().manual_seed(1885), output_type="np",
+        ).images[0]  # fmt: skip
+    assert (images[result.diffusers] == images[result.kohya]).all()
+    seen = np.asarray(Image.open(output / "images" / "final-1.png"))
+    assert ((images[result.kohya] * 255).round().astype(np.uint8) == seen).all()
+    assert np.abs(images[result.kohya] - images[""]).max() > 0.001, "the LoRA does something"
+
+
+def test_the_files_say_where_they_come_from(trained: tuple[Path, Trained]) -> None:
+    from safetensors import safe_open
+
+    output, result = trained
+    for name in (result.diffusers, result.kohya):
+        with safe_open(output / name, "pt") as file:
+            metadata = file.metadata()
+        assert metadata["intaglio_dataset_sha256"] == result.dataset_sha256
+        assert metadata["intaglio_trigger"] == "intaglio" and metadata["intaglio_rank"] == "4"
+    assert (metadata["ss_network_dim"], metadata["ss_network_alpha"]) == ("4", "8.0")
+    kohya = weights(output, result.kohya)
+    assert {float(v) for k, v in kohya.items() if k.endswith(".alpha")} == {8.0}
+    assert all(key.startswith("lora_unet_") for key in kohya)
+
+
+def test_going_on_from_any_checkpoint_gives_the_same_weights(
+    trained: tuple[Path, Trained], begin: Begin, tmp_path: Path
+) -> None:
+    output, result = trained
+    shutil.copytree(output, tmp_path / "lora")
+    (tmp_path / "lora" / "checkpoints" / "step-00000016.pt").unlink()
+    for name in (result.diffusers, result.kohya, "training.json"):
+        (tmp_path / "lora" / name).unlink()
+    again = begin(tmp_path / "lora").run()
+    assert same(weights(tmp_path / "lora"), weights(output))
+    assert again == result
+    assert (tmp_path / "lora" / result.kohya).read_bytes() == (output / result.kohya).read_bytes()
+
+
+def test_a_finished_training_is_not_trained_again_but_may_go_on(
+    trained: tuple[Path, Trained], begin: Begin, tmp_path: Path
+) -> None:
+    shutil.copytree(trained[0], tmp_path / "lora")
+    assert begin(tmp_path / "lora").run() == trained[1]
+    longer = begin(tmp_path / "lora", steps=18, patience=1).run()
+    assert longer.steps == 18 and list(longer.validation) == [8, 16, 18]
+
+
+def test_another_training_in_the_output_is_refused(
+    trained: tuple[Path, Trained], begin: Begin, tmp_path: Path
+) -> None:
+    shutil.copytree(trained[0], tmp_path / "lora")
+    before = tree(tmp_path)
+    with pytest.raises(BadSettings, match="another dataset, model or settings"):
+        begin(tmp_path / "lora", min_snr_gamma=0).run()
+    assert tree(tmp_path) == before
+
+
+def test_it_stops_when_the_validation_loss_no_longer_falls(
+    begin: Begin, bundle: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(bundle / "kohya", tmp_path / "kohya")
+    record = json.loads((tmp_path / "kohya" / "bundle.json").read_text())
+    record["plan"]["learning_rate"] = 1.0
+    (tmp_path / "kohya" / "bundle.json").write_text(json.dumps(record))
+    training = begin(tmp_path / "lora", validate_every=1, patience=2)
+    training.plan = training.plan.model_copy(update={"learning_rate": 1.0})
+    result = training.run()
+    assert result.ended == "flat" and result.steps < 16
+
+
+def test_pictures_go_into_their_buckets_unstretched(begin: Begin, tmp_path: Path) -> None:
+    training = begin(tmp_path / "lora")
+    for item in training.items:
+        assert item.placed.scale <= 1
+        assert item.placed.width % 32 == item.placed.height % 32 == 0
+    assert not (tmp_path / "lora").exists(), "nothing is written before it runs"
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [({"_class_name": "StableDiffusionPipeline"}, "is no SDXL but a StableDiffusionPipeline"),
+     (None, "cannot be read")],
+)  # fmt: skip
+def test_a_base_model_that_is_no_sdxl(
+    begin: Begin, tmp_path: Path, index: dict[str, str] | None, said: str
+) -> None:
+    (tmp_path / "model").mkdir()
+    if index:
+        (tmp_path / "model" / "model_index.json").write_text(json.dumps(index))
+    with pytest.raises(BadSettings, match=said):
+        begin(tmp_path / "lora", base_model=str(tmp_path / "model"))
+    assert not (tmp_path / "lora").exists()
+
+
+def test_a_machine_without_a_gpu_refuses_sdxl(begin: Begin, tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(BadSettings, match="no GPU") as refused:
+        begin(tmp_path / "lora", allow_cpu=False)
+    assert "--lora.allow-cpu" in refused.value.cure
+    assert not (tmp_path / "lora").exists()
+
+
+def test_a_missing_library_is_named(begin: Begin, tmp_path: Path) -> None:
+    with pytest.raises(TrainerMissing, match="bitsandbytes"):
+        begin(tmp_path / "lora", optimizer="adamw8bit")
+
+
+def test_a_bundle_of_shards_has_no_pictures_to_train_on(begin: Begin, tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="no folder of pictures"):
+        begin(tmp_path / "lora", trainer="webdataset")
+
+
+def test_mlflow_gets_metrics_settings_and_the_lora(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    monkeypatch.chdir(tmp_path)
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    training: Training = begin(tmp_path / "lora", steps=2, tracking_uri=uri)
+    result = training.run()
+    client = MlflowClient(uri, uri)
+    (version,) = client.search_model_versions("name='intaglio-lora'")
+    assert version.tags["dataset_sha256"] == result.dataset_sha256
+    run = client.get_run(version.run_id)
+    assert run.info.status == "FINISHED" and run.data.params["rank"] == "4"
+    assert len(client.get_metric_history(version.run_id, "loss")) == 2
+    names = {Path(file.path).name for file in client.list_artifacts(version.run_id, "lora")}
+    assert names == {"lora-diffusers.safetensors", "lora-kohya.safetensors", "training.json"}
+
+
+def test_tensorboard_has_the_losses_once_each(trained: tuple[Path, Trained]) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(trained[0] / "tensorboard")).Reload()
+    assert [event.step for event in events.Scalars("loss")] == list(range(1, 17))
+    assert events.Tags()["images"] == ["prompt-1"]
