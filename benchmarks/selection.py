@@ -29,7 +29,7 @@ from benchmarks.selection_sheet import write_sheet
 from models.records import Detection, PageFacts, RegionKind
 from tasks.detect import METHODS, Detector, make_detector
 from tasks.detect.corpus import LabelledPage, page_size, read_labels, render, scan_type
-from tasks.detect.layout import FOLDS, read_predictions
+from tasks.detect.layout import FOLDS, WEIGHTS, read_predictions
 
 PICTURES = (RegionKind.ENGRAVING, RegionKind.PHOTOGRAPH)
 THRESHOLDS = {"sigma": 45.0, "blobs": 0.08, "layout": 0.08}
@@ -53,7 +53,7 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     results = {}
     for method in arguments.methods.split(","):
-        held_out = read_predictions(FOLDS) if method == "layout" else {}
+        held_out = read_predictions(WEIGHTS / FOLDS) if method == "layout" else {}
         outcomes = [
             look(make_detector(method), page, scan, held_out.get(f"{page.path}#{page.index}"))
             for page, scan in zip(pages, scans, strict=True)

@@ -61,6 +61,9 @@ class Triage(Group):
     method: Literal["layout", "blobs", "sigma"] = "layout"
     """layout finds the illustrations and is the best; blobs does so by classical means; sigma is
     the original article's rule (standard deviation of grey), which is poor on real scans."""
+    weights: str = ""
+    """layout only: folder with weights of your own, as `python -m tasks.detect.train` writes them;
+    those that come with the project if empty."""
     sigma_threshold: float = Field(default=45.0, ge=0, le=127.5)
     """sigma only: a page is kept above this standard deviation of its grey values (0 to 255) at
     144 dpi."""

@@ -86,6 +86,7 @@ def extract_pages(run: Session, group: Group) -> int:
                 work.cut,
                 (path, run.passwords(pdf), pdf, page.look, page.regions, run.keys.recipe, page.key),
                 index=page.look.page_index,
+                pixels=work.pixels_of(page.look, run.keys.recipe),
             )
             for page in group.pages
         )

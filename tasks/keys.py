@@ -42,7 +42,7 @@ class Keys:
             fit=settings.fit,
             encode=settings.encode,
         )
-        detector = make_detector(settings.triage.method)
+        detector = make_detector(settings.triage.method, settings.triage.weights)
         self.look = fingerprint(LOOKS_VERSION, detector.name, detector.version, read.max_megapixels)
         passwords: list[object] = [password.get_secret_value() for password in read.passwords]
         passwords += [(name, word.get_secret_value()) for name, word in read.password_of.items()]

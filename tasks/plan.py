@@ -93,7 +93,7 @@ def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
     except InputFault:
         return None
     try:
-        args = (path, run.passwords(pdf), index, settings.read, settings.triage.method, "")
+        args = (path, run.passwords(pdf), index, settings.read, settings.triage, "")
         ((_, look),) = run.map([Job(pdf, path, work.look, args, index)])
         if isinstance(look, InputFault) or look.detection is None:
             return None

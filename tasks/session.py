@@ -36,6 +36,7 @@ from models.errors import (
 from models.records import Cut, Look, Pdf
 from models.settings import Settings
 from tasks import work
+from tasks.budget import PixelBudget, affordable_pixels
 from tasks.dataset import sample_files
 from tasks.keys import Keys
 from tasks.ledger import Ledger
@@ -63,6 +64,7 @@ class Job(Generic[T]):
         args: Picklable.
         index: 0-based page; None if it is about the whole PDF.
         extra_s: Seconds it may take beyond the time limit of a page.
+        pixels: What it may hold in memory.
     """
 
     pdf: Pdf
@@ -71,6 +73,7 @@ class Job(Generic[T]):
     args: tuple[Any, ...]
     index: int | None = None
     extra_s: float = 0.0
+    pixels: int = 0
 
     def fault(self, error: InputFault, note: str = "") -> InputFault:
         """The error with the PDF called what the user calls it, wherever it was staged."""
@@ -103,6 +106,7 @@ class Session:
         self.pool = WorkerPool(
             run.workers or usable_processors(), run.worker_memory_mb, run.pages_per_worker
         )
+        self._budget = PixelBudget(affordable_pixels())
         self.keys = Keys(settings)
         self._counts = threading.Lock()
         self.looked = self.cut = self._killed = self._written = 0
@@ -155,9 +159,18 @@ class Session:
                 future.cancel()
 
     def submit(self, job: Job[T], isolated: bool = False) -> Future[T]:
-        """Queue a job for the workers; waits while the queue is full."""
+        """Queue a job for the workers; waits while the queue or their memory is full."""
         timeout_s = self.settings.run.page_timeout_s + job.extra_s
-        return self.pool.submit(job.function, *job.args, timeout_s=timeout_s, isolated=isolated)
+        self._budget.take(job.pixels)
+        try:
+            future = self.pool.submit(
+                job.function, *job.args, timeout_s=timeout_s, isolated=isolated
+            )
+        except BaseException:
+            self._budget.give(job.pixels)
+            raise
+        future.add_done_callback(lambda _: self._budget.give(job.pixels))
+        return future
 
     def _finish(self, job: Job[T], future: Future[T]) -> tuple[Job[T], T | InputFault]:
         result: T | InputFault
@@ -197,9 +210,9 @@ class Session:
                     f"The workers of {MOST_KILLED} pages in a row were killed from outside."
                 )
         elif isinstance(error, WorkerDied):
-            method, limit = self.settings.triage.method, self.settings.run.page_timeout_s
+            triage, limit = self.settings.triage, self.settings.run.page_timeout_s
             try:
-                self.pool.submit(work.probe, method, timeout_s=limit, isolated=True).result()
+                self.pool.submit(work.probe, triage, timeout_s=limit, isolated=True).result()
             except WorkerDied as worse:
                 raise WorkersGone(
                     f"Worker processes die of a page known to be good, too: {worse.message}.",

@@ -130,7 +130,7 @@ def _look(run: Session, pdf: Pdf, pages: list[int]) -> dict[int, Look]:
                 pdf,
                 path,
                 work.look,
-                (path, run.passwords(pdf), i, settings.read, settings.triage.method, key),
+                (path, run.passwords(pdf), i, settings.read, settings.triage, key),
                 index=i,
             )
             for i in pages

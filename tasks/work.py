@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from models.errors import InputFault, OutOfMemory
 from models.records import Cut, Look, PageFacts, Pdf, PdfFacts, Region, RelativeBox, Sample
-from models.settings import Clean, Encode, Fit, Group, Read
+from models.settings import Clean, Encode, Fit, Group, Read, Triage
 from tasks import spread
 from tasks.clean import clean
 from tasks.detect import make_detector
@@ -71,7 +71,7 @@ def inspect(path: str, passwords: tuple[str, ...]) -> PdfFacts:
 
 
 def look(
-    path: str, passwords: tuple[str, ...], index: int, read: Read, method: str, key: str
+    path: str, passwords: tuple[str, ...], index: int, read: Read, triage: Triage, key: str
 ) -> Look:
     """Look at a page at low resolution.
 
@@ -80,7 +80,7 @@ def look(
         passwords: To open it with.
         index: 0-based page.
         read: Reading settings.
-        method: Name of the triage method.
+        triage: Which detector looks.
         key: The ledger key to write into the record.
 
     Raises:
@@ -89,7 +89,7 @@ def look(
     with page_faults(path, index):
         reader = reader_of(path, passwords)
         page = reader.page(index)
-        detector = make_detector(method)
+        detector = make_detector(triage.method, triage.weights)
         raster = reader.render(
             index,
             detector.render_dpi(page),
@@ -100,16 +100,16 @@ def look(
         return Look(page_index=index, key=key, page=page, detection=detection)
 
 
-def probe(method: str) -> None:
+def probe(triage: Triage) -> None:
     """Look at a page that is known to be good: a worker that dies of it is itself the fault.
 
     Args:
-        method: Name of the triage method.
+        triage: Which detector looks.
     """
     with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
         file.write(GOOD_PDF)
         file.flush()
-        look(file.name, (), 0, Read(), method, key="")
+        look(file.name, (), 0, Read(), triage, key="")
 
 
 def cut(
@@ -151,6 +151,18 @@ def cut(
     return Cut(page_index=seen.page_index, key=key, samples=samples, reason=reason), files
 
 
+def pixels_of(seen: Look, recipe: Recipe) -> int:
+    """Pixels of a page at the resolution it is cut at: all are decoded, whatever is cut."""
+    page = seen.page
+    assert page is not None
+    scale = _dpi(page, recipe) / 72.0
+    return min(recipe.max_pixels, round(page.width * scale * page.height * scale))
+
+
+def _dpi(page: PageFacts, recipe: Recipe) -> float:
+    return recipe.read_dpi or page.native_dpi or FALLBACK_DPI
+
+
 def _sample(
     reader: Reader, pdf: Pdf, seen: Look, number: int, region: Region, recipe: Recipe
 ) -> tuple[Sample, bytes] | None:
@@ -158,9 +170,12 @@ def _sample(
     assert page is not None and facts is not None and pdf.sha256 is not None
     margin = recipe.margin * max(page.width, page.height)
     box = _grown(region.box, page, margin, spread.limits(region.box, seen.detection))
-    dpi = recipe.read_dpi or page.native_dpi or FALLBACK_DPI
     raster = reader.render(
-        seen.page_index, dpi, gray=not page.color, box=box, max_pixels=recipe.max_pixels
+        seen.page_index,
+        _dpi(page, recipe),
+        gray=not page.color,
+        box=box,
+        max_pixels=recipe.max_pixels,
     )
     part, box = _trimmed(raster.pixels, region.box, box)
     if min(part.shape[:2]) < recipe.fit.min_side:

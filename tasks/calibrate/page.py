@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from models.errors import DamagedPage
 from models.records import Detection, PageFacts
-from models.settings import Read
+from models.settings import Read, Triage
 from tasks import work
 from tasks.detect import METHODS
 
@@ -40,7 +40,7 @@ class Views:
     thumbnail: bytes
 
 
-def view(path: str, passwords: tuple[str, ...], index: int, read: Read) -> Views:
+def view(path: str, passwords: tuple[str, ...], index: int, read: Read, triage: Triage) -> Views:
     """Look at a page with every method, just as triage would, and make its pictures.
 
     Args:
@@ -48,11 +48,13 @@ def view(path: str, passwords: tuple[str, ...], index: int, read: Read) -> Views
         passwords: To open it with.
         index: 0-based page.
         read: Reading settings.
+        triage: Whose weights ``layout`` has.
 
     Raises:
         InputFault: Why the page cannot be worked.
     """
-    looks = {m: work.look(path, passwords, index, read, m, key="") for m in METHODS}
+    each = {m: triage.model_copy(update={"method": m}) for m in METHODS}
+    looks = {m: work.look(path, passwords, index, read, each[m], key="") for m in METHODS}
     facts = looks[METHODS[0]].page
     assert facts is not None
     budget = round(read.max_megapixels * 1e6)

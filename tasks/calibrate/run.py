@@ -80,13 +80,14 @@ def _look_pdf(run: Session, pdf: Pdf, pages: list[SampledPage]) -> list[SeenPage
         path = run.staging.fetch(pdf)
     except InputFault as error:
         return [SeenPage(page=page, fault=Fault.of(error)) for page in pages]
+    settings = run.settings
     try:
         jobs = (
             Job(
                 pdf,
                 path,
                 page.view,
-                (path, run.passwords(pdf), wanted.page_index, run.settings.read),
+                (path, run.passwords(pdf), wanted.page_index, settings.read, settings.triage),
                 index=wanted.page_index,
             )
             for wanted in pages

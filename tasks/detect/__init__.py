@@ -8,6 +8,7 @@ one page image at a time, and import neither torch nor Prefect.
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from models.errors import BadSettings
 from models.records import Detection, PageFacts
 from tasks.detect.blobs import BlobsDetector
-from tasks.detect.layout import LayoutDetector
+from tasks.detect.layout import WEIGHTS, LayoutDetector
 from tasks.detect.sigma import SigmaDetector
 
 METHODS = ("sigma", "blobs", "layout")
@@ -46,16 +47,23 @@ class Detector(Protocol):
 
 
 @cache
-def make_detector(method: str) -> Detector:
+def make_detector(method: str, weights: str = "") -> Detector:
     """The detector of that name, made once in a process.
 
+    Args:
+        method: One of `METHODS`.
+        weights: Folder of weights for ``layout``; those that come with the project if empty.
+
     Raises:
-        BadSettings: No method has that name.
+        BadSettings: No method has that name, or the weights are not there.
     """
     if method == "sigma":
         return SigmaDetector()
     if method == "blobs":
         return BlobsDetector()
     if method == "layout":
-        return LayoutDetector()
+        try:
+            return LayoutDetector(Path(weights) if weights else WEIGHTS)
+        except OSError as error:
+            raise BadSettings(f"triage.weights: {error.filename}: {error.strerror}.") from error
     raise BadSettings(f"Unknown detection method {method!r}; one of {', '.join(METHODS)}.")

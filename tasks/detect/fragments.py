@@ -17,7 +17,7 @@ SPECK = 7
 """Pieces of ink with fewer pixels than this, at 512 pixels a page, are grain."""
 LETTERS = 0.03
 """Pieces of ink larger than this, as a fraction of the page's longer side, are no letters."""
-MOSTLY_IN = 0.3
+MOSTLY_IN = 0.6
 """A piece with at least this share of its ink in a box belongs to it."""
 MOST_OF_IT = 0.8
 """A blob that holds at least this share of a box may complete it."""

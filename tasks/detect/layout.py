@@ -22,30 +22,37 @@ STRIDE = 4
 """Pixels of that page for one cell of the network's maps."""
 MULTIPLE = 32
 """The network goes down to a thirty-second: sides are filled up to a multiple of this."""
-WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights" / "layout.onnx"
-FOLDS = WEIGHTS.with_suffix(".folds.json")
+WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights"
+"""The folder with the weights that come with the project."""
+NETWORK = "layout.onnx"
+FOLDS = "layout.folds.json"
 """What networks that never saw a page's work found on the pages of the training corpus."""
 CODE_VERSION = "3"
 """To be raised whenever the way from maps to regions changes."""
 
 
 class LayoutDetector:
-    """Finds pictures with the network whose weights come with the project.
+    """Finds pictures with a network, by default the one that comes with the project.
 
     ``score`` is the summed area of the picture regions (engravings and photographs) as a
     fraction of the page; regions of other kinds are reported and not counted.
+
+    Args:
+        folder: Where the weights lie, called `NETWORK`.
+
+    Raises:
+        OSError: They are not there.
     """
 
     name = "layout"
 
-    def __init__(self, weights: Path = WEIGHTS) -> None:
-        data = weights.read_bytes()
+    def __init__(self, folder: Path = WEIGHTS) -> None:
+        data = (folder / NETWORK).read_bytes()
         self.version = f"{CODE_VERSION}-{hashlib.sha256(data).hexdigest()[:12]}"
         options = onnxruntime.SessionOptions()
         # A worker has one processor to itself, and a fork must find no threads.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._net = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        self._input = self._net.get_inputs()[0].name
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""
@@ -62,9 +69,9 @@ class LayoutDetector:
         filled = cv2.copyMakeBorder(
             normalise(page), 0, -height % MULTIPLE, 0, -width % MULTIPLE, cv2.BORDER_REPLICATE
         )
-        logits = self._net.run(None, {self._input: filled[None, None]})[0][0]
+        (logits,) = self._net.run(None, {"page": filled[None, None]})
         rows, columns = -(-height // STRIDE), -(-width // STRIDE)
-        maps: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-logits[:, :rows, :columns]))
+        maps: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-logits[0, :, :rows, :columns]))
         return maps
 
 

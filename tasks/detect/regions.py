@@ -29,20 +29,22 @@ LIKELY = 0.5
 """A cell at least this probable belongs to a region."""
 POSSIBLE = 0.15
 """Ink in cells less probable than this belongs to no region."""
-CERTAIN = 0.6
+CERTAIN = 0.75
 """A region has at least one cell as probable as this."""
 FEW_LETTERS, MANY_LETTERS = 0.2, 0.6
 """Ink of a blob has at most the first share of letter-sized pieces to overrule the network; a
 picture of the network's with more than the second is text."""
 SURE_PICTURE = 0.6
 """Pictures of at least this confidence are not looked at for symmetry."""
-MIRRORED = 0.72
+MIRRORED = 0.8
 """Likeness to the mirror image above which an unsure picture is an ornament: head- and tailpieces
-of the labelled pages reach 0.74 to 0.92, nine pictures in ten stay under it."""
+of the labelled pages reach 0.74 to 0.92, an armour from the front 0.75."""
 SMALLEST_HEADPIECE = 0.05
 """Fraction of the page from which symmetry is looked at."""
 ORNAMENTAL = 1.8
 """A figure is an ornament when the maps say so this many times as surely as a picture."""
+LEAST_ORNAMENT = 0.3
+"""What the maps say nothing about is a picture that only the classical method saw."""
 FEWEST = 6
 """Connected cells that make a region; fewer are under 16 x 24 pixels of the page."""
 SMALLEST = 0.004
@@ -144,7 +146,7 @@ def _touch(a: PixelBox, b: PixelBox) -> bool:
 def _region(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBox) -> Region:
     shape = page.gray.shape
     picture, ornament = (cells(maps[c], box, shape).mean() for c in (PICTURE, ORNAMENT))
-    if channel == PICTURE and ornament > ORNAMENTAL * picture:
+    if channel == PICTURE and ornament > max(ORNAMENTAL * picture, LEAST_ORNAMENT):
         channel = ORNAMENT
     confidence = min(1.0, max(0.0, float(cells(maps[channel], box, shape).mean())))
     if channel == ORNAMENT:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from models.records import Detection, Pdf, Region, RelativeBox
-from models.settings import Read, Settings
+from models.settings import Read, Settings, Triage
 from tasks import spread, work
 from tasks.decide import WHOLE_PAGE, Verdict, decide, figure
 from tasks.keys import Keys
@@ -185,7 +185,7 @@ def test_margins_end_at_the_gutter(tmp_path: Path) -> None:
         page = document.new_page(width=800, height=550)
         page.insert_image(page.rect, stream=data)
         document.save(path)
-    seen = work.look(str(path), (), 0, Read(), "blobs", "key")
+    seen = work.look(str(path), (), 0, Read(), Triage(method="blobs"), "key")
     assert seen.detection is not None
     assert seen.detection.measures[spread.GUTTER] == pytest.approx(0.5, abs=0.01)
     margin = {"margin": 0.2, "keep_kinds": ["engraving", "photograph"]}

@@ -1,10 +1,12 @@
-"""Train the ``layout`` network again, on any folder in the corpus format.
+"""Train the network of ``layout`` again, on any folder in the corpus format.
 
-    python -m tasks.detect.train --corpus DIR --output layout.onnx [--folds 5]
+    python -m tasks.detect.train --corpus DIR --output WEIGHTS [--folds 4]
 
-Writes the weights, a card of what they were trained on beside them (``.json``), and, with folds,
-what networks that never saw a page's work found on it (``.folds.json``), from which the selection
-benchmark takes honest figures. Needs torch (the ``train`` extra).
+Writes into the folder WEIGHTS the network, a card of what it was trained on (``layout.json``), and,
+with folds, what networks that never saw a page's work found on it (``layout.folds.json``), from
+which the selection benchmark takes honest figures. A network that is there already is not trained
+again: a run that was killed goes on. Needs torch (the ``train`` extra). To use the weights:
+``python -m flows.extract --triage.weights WEIGHTS``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import torch
 
 from models.records import Detection
 from tasks.detect.corpus import LabelledPage, render_fit
-from tasks.detect.layout import LONG_SIDE, LayoutDetector, write_predictions
+from tasks.detect.layout import FOLDS, LONG_SIDE, NETWORK, LayoutDetector, write_predictions
 from tasks.detect.page import Gray
 from tasks.detect.train.compose import make_bank
 from tasks.detect.train.export import export
@@ -33,10 +35,10 @@ def main() -> None:
     """Cross-validate if asked to, then train on everything and write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--corpus", type=Path, required=True, help="folder in the corpus format")
-    parser.add_argument("--output", type=Path, required=True, help="weights to write (.onnx)")
+    parser.add_argument("--output", type=Path, required=True, help="folder for the weights")
     parser.add_argument("--annotations", type=Path, help="table that adds to labels.csv")
     parser.add_argument("--folds", type=int, default=0, help="cross-validate by work; 0: do not")
-    parser.add_argument("--steps", type=int, default=1500, help=f"batches of {BATCH} images")
+    parser.add_argument("--steps", type=int, default=900, help=f"batches of {BATCH} images")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
@@ -45,21 +47,20 @@ def main() -> None:
     pages, scenes = load(arguments.corpus, arguments.annotations)
     pictures = load_pictures(arguments.corpus)
     print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    if arguments.folds > 1:
-        found: dict[str, Detection] = {}
-        folds = assign_folds(pages, arguments.folds)
-        for fold in range(arguments.folds):
-            seen = [scene for scene in scenes if folds[scene.work] != fold]
-            held = [page for page in pages if folds[page.work] == fold]
-            weights = arguments.output.with_suffix(f".fold{fold}.onnx")
-            _train(seen, pictures, weights, arguments.steps, arguments.seed + 1 + fold)
-            found |= predict(weights, held)
-            weights.unlink()
-        write_predictions(arguments.output.with_suffix(".folds.json"), found)
-    _train(scenes, pictures, arguments.output, arguments.steps, arguments.seed)
+    output: Path = arguments.output
+    found: dict[str, Detection] = {}
+    folds = assign_folds(pages, arguments.folds) if arguments.folds > 1 else {}
+    for fold in range(arguments.folds if folds else 0):
+        seen = [scene for scene in scenes if folds[scene.work] != fold]
+        held = [page for page in pages if folds[page.work] == fold]
+        part = output / f"fold{fold}"
+        _train(seen, pictures, part, arguments.steps, arguments.seed + 1 + fold)
+        found |= predict(part, held)
+    if found:
+        write_predictions(output / FOLDS, found)
+    _train(scenes, pictures, output, arguments.steps, arguments.seed)
     card = {
-        "sha256": hashlib.sha256(arguments.output.read_bytes()).hexdigest(),
+        "sha256": hashlib.sha256((output / NETWORK).read_bytes()).hexdigest(),
         "steps": arguments.steps,
         "batch": BATCH,
         "seed": arguments.seed,
@@ -67,13 +68,12 @@ def main() -> None:
         "pages": len(pages),
         "works": sorted({page.work for page in pages}),
     }
-    target = arguments.output.with_suffix(".json")
-    target.write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-    print(f"{arguments.output} after {time.monotonic() - started:.0f} s", flush=True)
+    (output / "layout.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    print(f"{output} after {time.monotonic() - started:.0f} s", flush=True)
 
 
 def predict(weights: Path, pages: Sequence[LabelledPage]) -> dict[str, Detection]:
-    """What a network finds on pages, by path and page index."""
+    """What the network in a folder finds on pages, by path and page index."""
     detector = LayoutDetector(weights)
     return {
         f"{page.path}#{page.index}": detector(render_fit(page.file, page.index, LONG_SIDE))
@@ -88,8 +88,13 @@ def _train(
     steps: int,
     seed: int,
 ) -> None:
+    target = output / NETWORK
+    if target.exists():
+        print(f"{target} is there already", flush=True)
+        return
+    output.mkdir(parents=True, exist_ok=True)
     bank = make_bank(scenes, pictures)
-    export(fit(bank, steps, seed, lambda line: print(f"{output.name} {line}", flush=True)), output)
+    export(fit(bank, steps, seed, lambda line: print(f"{target} {line}", flush=True)), target)
 
 
 if __name__ == "__main__":

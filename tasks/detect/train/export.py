@@ -11,17 +11,16 @@ from tasks.detect.train.net import LayoutNet
 
 
 def export(net: LayoutNet, output: Path) -> None:
-    """Write ONNX with free page height and width.
-
-    The TorchScript exporter is used because its graphs are those OpenCV reads whole.
-    """
+    """Write ONNX with free page height and width; the file is there whole or not at all."""
+    partial = output.with_suffix(".partial")
     torch.onnx.export(
         net.eval(),
         (torch.zeros(1, 1, *PORTRAIT),),
-        str(output),
+        str(partial),
         input_names=["page"],
         output_names=["maps"],
         opset_version=17,
         dynamo=False,
         dynamic_axes={"page": {2: "height", 3: "width"}, "maps": {2: "rows", 3: "columns"}},
     )
+    partial.replace(output)

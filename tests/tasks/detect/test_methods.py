@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from models.errors import BadSettings
 from models.records import PageFacts, RegionKind
 from tasks.detect import METHODS, Detector, make_detector
 from tasks.detect.boxes import overlap
+from tasks.detect.layout import NETWORK, WEIGHTS
 from tests.tasks.detect.drawn import SHAPE, text_page, with_dark_border, with_engraving
 
 PICTURE = (180, 420, 620, 760)
@@ -149,3 +151,10 @@ def test_workers_need_neither_torch_nor_prefect() -> None:
         "sys.exit(any(m in sys.modules for m in ('torch', 'prefect')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_weights_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / NETWORK).write_bytes((WEIGHTS / NETWORK).read_bytes())
+    assert make_detector("layout", str(tmp_path)).version == make_detector("layout").version
+    with pytest.raises(BadSettings, match="nowhere"):
+        make_detector("layout", str(tmp_path / "nowhere"))
