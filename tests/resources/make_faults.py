@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.resources import fault_files, fault_pictures
+from tests.resources import fault_codings, fault_files, fault_pictures
 
-MAKERS = fault_files.FAULTS | fault_pictures.FAULTS
+MAKERS = fault_files.FAULTS | fault_pictures.FAULTS | fault_codings.FAULTS
 
 
 def make(folder: Path) -> dict[str, Path]:

@@ -13,6 +13,8 @@ BILEVEL = tuple((v, v, v) for v in (0, 255, 255, 128))
 INKS = ((58, 58, 58), (213, 97, 72), (250, 250, 250), (75, 158, 112))
 """The colour mark in CMYK, which reaches neither full black nor full red. By the renderer's own
 profile; PDFium gives the same within 3."""
+IN_LAB = ((20, 20, 20), (220, 37, 40), (249, 250, 250), (26, 200, 39))
+"""The colour mark in Lab with eight bits, by the renderer's own profile."""
 BUDGET = 1_000_000
 
 

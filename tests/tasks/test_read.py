@@ -63,6 +63,8 @@ def test_refuses(faults: dict[str, Path], name: str, kind: type[InputFault], wor
     [
         ("broken_startxref", [241, 242, 243], True),
         ("broken_xref", [241, 242, 243], True),
+        ("broken_xref_stream", [241, 242, 243], True),
+        ("circular_prev", [241, 242, 243], False),
         ("junk_prefix", [241, 242, 243], False),
         ("no_eof", [241, 242, 243], False),
         ("circular_tree", [241, 242, 243], True),

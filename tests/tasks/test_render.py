@@ -12,7 +12,7 @@ from models.records import RelativeBox
 from tasks.read import open_pdf
 from tests.resources.fault_pdf import HIGH, WIDE, coded, color_mark, gray_mark, image, shown
 from tests.resources.make_faults import make
-from tests.tasks.reading import BILEVEL, BUDGET, COLOR, GRAY, INKS, quadrants, show
+from tests.tasks.reading import BILEVEL, BUDGET, COLOR, GRAY, IN_LAB, INKS, quadrants, show
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +29,18 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "zero_mediabox", "huge_page", "tiny_page", "rotate_0", "rotate_90", "rotate_180",
             "rotate_270", "rotate_-90", "rotate_450", "rotate_45", "layer_off",
             "annotated", "indexed", "jpx", "jpx_alpha", "garbage_in_contents", "inline",
-            "form", "mirrored", "upside_down", "strips", "tiles",
+            "form", "mirrored", "upside_down", "strips", "tiles", "device_n", "broken_profile",
         )),
+        ("lab", IN_LAB),
         ("layers", COLOR),
         ("color_key", (*COLOR[:2], (255, 255, 255), COLOR[3])),
         *((name, GRAY) for name in (
             "gray_jpeg", "gray_jpeg_decode", "soft_mask", "indexed_gray", "jpx_16_bit",
-            "hidden_text",
+            "hidden_text", "separation", "jpx_gray",
         )),
-        *((name, BILEVEL) for name in ("image_mask", "image_mask_decode", "fax")),
+        *((name, BILEVEL) for name in (
+            "image_mask", "image_mask_decode", "fax", "fax_group_3", "fax_black_is_1", "jbig2",
+        )),
         *((name, INKS) for name in ("cmyk_jpeg", "cmyk_jpeg_without_marker", "ycck_jpeg")),
     ],
 )  # fmt: skip
@@ -108,6 +111,7 @@ def test_pages_without_pictures_are_no_damage(faults: dict[str, Path], name: str
         ("negative_mediabox", (160, 240), 0, 72),
         ("zero_mediabox", (612, 792), 0, 21.8),
         ("tiny_page", (16, 24), 0, 720),
+        ("enormous_fax", (7200, 9600), 0, 300),
         ("huge_page", (14400, 14400), 0, 1.2),
         ("layers", (160, 240), 0, 144),
         ("strips", (160, 240), 0, 72),
@@ -182,6 +186,26 @@ def test_the_budget_lowers_the_resolution_and_says_so(faults: dict[str, Path]) -
     part = reader.render(0, 600, gray=True, box=(0, 0, 0.1, 0.1), max_pixels=200_000)
     assert part.dpi == pytest.approx(600, rel=0.001)
     assert part.transforms == ()
+
+
+def test_a_picture_beyond_all_measure_is_shown_small(faults: dict[str, Path]) -> None:
+    raster = show(open_pdf(faults["enormous_fax"]))
+    assert raster.pixels.size <= 3 * BUDGET and raster.pixels.min() == 255
+    assert raster.transforms[0].startswith("dpi lowered from 72 to 9: pixel budget")
+
+
+def test_a_scan_of_2400_dpi_has_all_its_pixels(faults: dict[str, Path]) -> None:
+    reader = open_pdf(faults["finest_page"])
+    native = reader.page(0).native_dpi
+    assert native == pytest.approx(2400, rel=0.01)
+    raster = reader.render(0, native or 0, gray=False, max_pixels=BUDGET)
+    assert raster.pixels.shape == (HIGH, WIDE, 3)
+    assert np.abs(quadrants(raster) - np.array(COLOR)).max() < 6
+
+
+def test_a_black_picture_is_no_lost_one(faults: dict[str, Path]) -> None:
+    raster = show(open_pdf(faults["black_picture"]))
+    assert raster.pixels.max() == 0 and raster.transforms == ()
 
 
 def test_a_page_no_budget_shows(faults: dict[str, Path]) -> None:
