@@ -19,6 +19,7 @@ setup: .venv/.ready ## Make .venv with all that is needed
 demo: setup ## Make a small archive of scan-like PDFs and run the whole job on it
 	$(BIN)/python -m tests.resources.make_demo $(DEMO)/archive
 	$(BIN)/python -m flows.extract --source $(DEMO)/archive --output $(DEMO)/dataset
+	$(BIN)/python -m flows.handoff --dataset $(DEMO)/dataset
 	@echo
 	@echo "Look at $(DEMO)/dataset/contact-sheet.jpg and $(DEMO)/dataset/images/;"
 	@echo "the PDFs are in $(DEMO)/archive/. Your own: make run SOURCE=folder OUTPUT=dataset"

@@ -3,10 +3,12 @@
 python -m flows.pipeline --source scans/ --output dataset/
 python -m flows.pipeline --source scans/ --output dataset/ --clip.model print
 python -m flows.pipeline --source scans/ --output dataset/ --trainers kohya --trainers diffusers
+python -m flows.pipeline --source scans/ --output dataset/ --train
 
-The same as flows.extract, flows.score and (with --trainers) flows.handoff one after the other, with
-the settings of all three; their own --help says more. Running the same command again resumes
-wherever it was stopped: finished pages are not read, known samples not embedded again.
+The same as flows.extract, flows.score, (with --trainers) flows.handoff and (with --train)
+flows.train one after the other, with the settings of all; their own --help says more. Running the
+same command again resumes wherever it was stopped: finished pages are not read, known samples not
+embedded again, and a training goes on from its last checkpoint.
 
 Exit codes: 0 done, 2 bad usage or settings, 3 stopped and resumable (disk low, storage gone, output
 in use, weights unreachable), 4 nothing usable in SRC, or anything quarantined under --strict,
@@ -23,7 +25,8 @@ from flows.command import CommandLine, parse_as, run_command, tree_of
 from flows.extract import count_or_explain, extract
 from flows.handoff import handoff
 from flows.score import print_verdict, score
-from models.errors import ExitCode
+from flows.train import train
+from models.errors import BadSettings, ExitCode
 from models.records import Summary
 from models.score import PipelineSettings, Verdict
 from models.settings import Settings
@@ -55,9 +58,16 @@ def pipeline(settings: PipelineSettings) -> tuple[Summary, Verdict]:
         summary = finished(run, archive) or extract(extraction)
     finally:
         session.end()
+    if summary is None:
+        raise BadSettings(
+            f"shard: {settings.shard} is worked, but a shard is no dataset that could be scored.",
+            "When all shards are worked, run the same command without --shard.",
+        )
     verdict = score(settings.scoring)
-    if settings.trainers:
+    if settings.trainers or settings.train:
         handoff(settings.handoff)
+    if settings.train:
+        train(settings.training)
     return summary, verdict
 
 

@@ -11,6 +11,7 @@ from models.clip.settings import ClipSettings
 from models.handoff import Captions, HandoffSettings, Plan, TrainerName
 from models.records import Fault, Record, Sha256
 from models.settings import Group, Settings
+from models.train import Lora, TrainSettings
 
 
 class Purity(Group):
@@ -84,6 +85,9 @@ class PipelineSettings(Settings, Judging):
     Repeat the flag for several."""
     captions: Captions = Captions()
     plan: Plan = Plan()
+    train: bool = False
+    """Train a LoRA on the first of the bundles that has a folder of pictures, or on kohya's."""
+    lora: Lora = Lora()
 
     @property
     def scoring(self) -> ScoreSettings:
@@ -96,10 +100,19 @@ class PipelineSettings(Settings, Judging):
         """What the hand-off needs of them."""
         return HandoffSettings(
             dataset=self.output,
-            trainers=self.trainers,
+            trainers=self.trainers or ["kohya"],
             captions=self.captions,
             plan=self.plan,
             clip=self.clip,
+        )
+
+    @property
+    def training(self) -> TrainSettings:
+        """What the training needs of them."""
+        handoff = self.handoff
+        fit = (name for name in handoff.trainers if name != "webdataset")
+        return TrainSettings(
+            bundle=f"{handoff.place}/{next(fit, handoff.trainers[0])}", lora=self.lora
         )
 
 

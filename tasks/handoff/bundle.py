@@ -123,10 +123,10 @@ def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
     except ValidationError as error:
         raise BadSettings(f"bundle: {place.path(RECORD)} is none of ours: {error}") from error
     samples = list(map(BundleSample.model_validate_json, place.lines(SAMPLES)))
+    if not record.images:
+        return record, samples
     there = place.names(record.images)
     wanted = [f"{record.images}/{sample.image}" for sample in samples]
-    if record.trainer == "webdataset":
-        return record, samples
     missing = [name for name in wanted if name not in there]
     if missing or len(samples) != record.samples:
         raise BadSettings(

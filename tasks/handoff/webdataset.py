@@ -15,7 +15,9 @@ from typing import IO
 from models.handoff import BundleSample
 from tasks.handoff.content import Content
 
-FOLDER = "shards"
+FOLDER = ""
+"""There is no folder of pictures."""
+SHARDS = "shards"
 SHARD = 1000
 """Samples in a shard at most."""
 FEWEST = 8
@@ -30,11 +32,11 @@ def write(content: Content) -> None:
     for number in range(shards):
         samples = content.samples[number * count // shards : (number + 1) * count // shards]
         name = f"{number:05d}.tar"
-        with content.target.writer(f"{FOLDER}/{name}") as stream:
+        with content.target.writer(f"{SHARDS}/{name}") as stream:
             _write_shard(content, samples, stream)
-        content.written.add(f"{FOLDER}/{name}")
+        content.written.add(f"{SHARDS}/{name}")
         sizes[name] = len(samples)
-    content.write(f"{FOLDER}/sizes.json", json.dumps(sizes, indent=1))
+    content.write(f"{SHARDS}/sizes.json", json.dumps(sizes, indent=1))
 
 
 def _write_shard(content: Content, samples: Sequence[BundleSample], stream: IO[bytes]) -> None:
