@@ -34,11 +34,11 @@ from models.errors import DiskLow, ExitCode, NothingUsable, StopRun
 from models.records import Pdf, Summary
 from models.settings import Settings
 from tasks import session
-from tasks.discover import discover, discover_task
+from tasks.discover import discover, discover_task, share
 from tasks.extract import Group, extract_task, group_size
 from tasks.orphans import succeed_flow_run
 from tasks.package import package_task
-from tasks.plan import estimate, finished, remember_published
+from tasks.plan import count_left, estimate, finished, remember_published
 from tasks.publish import SUMMARY, publish_faults, publish_task
 from tasks.report import print_table, report_task, write_sheet
 from tasks.session import Session
@@ -54,8 +54,12 @@ THREADS: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=8)
 
 
 @flow(name="extract", task_runner=THREADS, persist_result=False)  # type: ignore[arg-type]
-def extract(settings: Settings) -> Summary:
-    """Turn an archive of scanned periodicals into an image dataset of its illustrations."""
+def extract(settings: Settings) -> Summary | None:
+    """Turn an archive of scanned periodicals into an image dataset of its illustrations.
+
+    Returns:
+        The sums; None from a shard, which publishes nothing.
+    """
     try:
         run = session.begin(settings)
         succeed_flow_run(run.output, settings.shard)
@@ -70,17 +74,19 @@ def extract(settings: Settings) -> Summary:
         session.end()
 
 
-def run_extract(run: Session) -> Summary:
-    """The stages in their order."""
+def run_extract(run: Session) -> Summary | None:
+    """The stages in their order; a shard ends when its pages are worked."""
     started, clock = datetime.now(UTC), time.monotonic()
     settings = run.settings
     run.check_space()
     archive = discover_task()
     total = count_or_explain(run, archive)
-    todo = [pdf for pdf in archive if pdf.is_worked]
+    todo = share(archive, settings.shard)
     run.progress.start(sum(pdf.facts.page_count for pdf in todo if pdf.facts))
     work_pdfs(run, todo, group_size(settings, total))
     run.progress.stop()
+    if settings.shard:
+        return None
     summary = publish_task(archive)
     zip_bytes = package_task()
     summary = summary.model_copy(
@@ -173,21 +179,26 @@ def main(arguments: list[str]) -> ExitCode:
         run = session.begin(settings)
         archive = discover(run)
         count_or_explain(run, archive)
+        mine = share(archive, settings.shard)
         summary = finished(run, archive)
         if summary:
             print("Nothing to do: every page is finished and packed.")
             summary = summary.model_copy(update={"pages_worked": 0})
-        else:
+        elif not settings.shard or any(count_left(run, pdf) for pdf in mine):
             print("Starting Prefect ...", file=sys.stderr)
             summary = extract_in_prefect(settings)
     finally:
         session.end()
+    if summary is None:
+        print(f"Shard {settings.shard} is worked: {len(mine)} of {len(archive)} PDFs.")
+        print("When all shards are, the same command without --shard publishes the dataset.")
+        return ExitCode.OK
     print_table(summary, settings.output)
     quarantined = summary.pages.quarantined + summary.pdfs.quarantined
     return ExitCode.UNUSABLE if settings.strict and quarantined else ExitCode.OK
 
 
-def extract_in_prefect(settings: Settings) -> Summary:
+def extract_in_prefect(settings: Settings) -> Summary | None:
     """Run the flow. A server that goes away in the middle stops the telling, but not the work."""
     try:
         return extract(settings)
@@ -195,8 +206,10 @@ def extract_in_prefect(settings: Settings) -> Summary:
         if not server_is_gone(error):
             raise
         run = session.begin(settings)
-        summary = finished(run, discover(run))
-        if summary is None:
+        archive = discover(run)
+        summary = finished(run, archive)
+        mine = share(archive, settings.shard)
+        if summary is None and (not settings.shard or any(count_left(run, pdf) for pdf in mine)):
             raise
         say("Prefect's server went away during the run, which ended well without it.")
         return summary

@@ -22,6 +22,7 @@ from models.errors import BadSettings, InputFault, UnreadableFile
 from models.records import Fault, Pdf
 from tasks import session, work
 from tasks.ledger import STATE
+from tasks.lock import alone
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
 from tasks.staging import stamp_of
@@ -170,7 +171,8 @@ def _pdf(path: str, base: str) -> Pdf:
 def discover(run: Session, remember: bool = True) -> list[Pdf]:
     """Find, read and name the PDFs of the archive.
 
-    A PDF whose name, size and time of change are those of the last run is not read again.
+    A PDF whose name, size and time of change are those of the last run is not read again. Of
+    several shards the first reads and names the PDFs for all, so that they agree.
 
     Args:
         run: The session.
@@ -183,6 +185,25 @@ def discover(run: Session, remember: bool = True) -> list[Pdf]:
         BadSettings: The source does not exist.
         StorageGone: It cannot be listed.
     """
+    with alone(run.output, run.settings.shard if remember else ""):
+        return _discover(run, remember)
+
+
+def share(archive: list[Pdf], shard: str) -> list[Pdf]:
+    """The PDFs whose pages a run works: all, or those that fall to its shard by their content.
+
+    Args:
+        archive: All PDFs.
+        shard: ``I/N``, or empty for all.
+    """
+    worked = [pdf for pdf in archive if pdf.is_worked]
+    if not shard:
+        return worked
+    index, count = map(int, shard.split("/"))
+    return [pdf for pdf in worked if int(pdf.sha256 or "", 16) % count == index - 1]
+
+
+def _discover(run: Session, remember: bool) -> list[Pdf]:
     known = {(pdf.name, pdf.size, pdf.stamp): pdf for pdf in last_time(run.output)}
     done: list[Pdf] = []
     fresh: list[Pdf] = []
