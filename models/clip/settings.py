@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from models.settings import Group
 
@@ -31,3 +31,11 @@ class ClipSettings(Group):
     profile: str = ""
     """File for a PyTorch profiler trace of the first batches (open it in chrome://tracing); the
     operations that took longest are printed at the end."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> ClipSettings:
+        if self.precision == "int8" and self.model == SMALL:
+            raise ValueError("int8 is of no use to print, which is small and made of convolutions")
+        if self.precision == "int8" and self.device == "cuda":
+            raise ValueError("int8 runs on a processor only")
+        return self
