@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_serializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_serializer
 
 from models.errors import InputFault, UnreadableFile, WorkerKilled
 
@@ -30,12 +30,23 @@ def _short(text: Any) -> Any:
     return text[: LONGEST - 1] + "…" if isinstance(text, str) and len(text) > LONGEST else text
 
 
+def _inside(name: str) -> str:
+    steps = name.split("/")
+    if len(steps) < 2 or steps[0] != "images" or {"", ".", ".."} & set(steps):
+        raise ValueError("a sample lies below images/")
+    if "\0" in name or "\\" in name:
+        raise ValueError("no name of a sample file")
+    return name
+
+
 LONGEST = 2000
 """Characters of a short text at most."""
 Text = Annotated[str, BeforeValidator(_encodable)]
 """Text from outside, which may hold bytes that are no characters."""
 ShortText = Annotated[str, BeforeValidator(_short)]
 """Text from inside a PDF, cut to a length that can be repeated in the record of every page."""
+SampleName = Annotated[str, AfterValidator(_inside)]
+"""Path of a sample relative to the output, from which it cannot escape, nor from a ZIP."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -167,7 +178,7 @@ class Sample(Record):
         metadata: The PDF's own metadata.
     """
 
-    file_name: str
+    file_name: SampleName
     pdf: str
     pdf_sha256: Sha256
     page_index: int = Field(ge=0)

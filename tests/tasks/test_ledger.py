@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from models.records import Cut, Detection, Fault, Look, PageFacts, Region
+from models.records import Cut, Detection, Fault, Look, PageFacts, Region, RegionKind, Sample
 from tasks.ledger import Ledger
 from tasks.storage import Storage
 from tests.tasks.conftest import tree
@@ -96,6 +96,26 @@ def test_lines_that_cannot_be_read_are_no_records(storage: Storage) -> None:
     storage.write(f".intaglio/looks/{A}.jsonl", b"\n".join([*bad, good]))
     storage.write(f".intaglio/looks/{A}/notes.txt", b"what?")
     assert ledger(storage).load(A) == {7: look(7)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd", "../x.jpg", "images/../../x.jpg", "images/./x.jpg", "images//etc/x.jpg",
+        "images", "x.jpg", "images/v/x.jpg\0.png", "images\\..\\x.jpg", "images/..\\x.jpg", "",
+    ],
+)  # fmt: skip
+def test_a_record_whose_sample_escapes_the_output_is_no_record(storage: Storage, name: str) -> None:
+    sample = Sample(
+        file_name="images/v/p0001-1.jpg", pdf="a.pdf", pdf_sha256=A, page_index=0, page_size=(9, 9),
+        box=(0, 0, 9, 9), kind=RegionKind.OTHER, confidence=1, dpi=72, width=9, height=9, bytes=9,
+        sha256=B, transforms=[],
+    )  # fmt: skip
+    book = Ledger(storage, "cuts", Cut)
+    good = Cut(page_index=0, key="k", samples=[sample])
+    bad = sample.model_copy(update={"file_name": name})
+    book.add(A, [good, good.model_copy(update={"page_index": 1, "samples": [bad]})])
+    assert book.load(A) == {0: good}
 
 
 def test_texts_of_all_kinds_come_back(storage: Storage) -> None:

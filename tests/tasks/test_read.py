@@ -20,7 +20,16 @@ from models.errors import InputFault
 from tasks import mupdf
 from tasks.read import open_pdf
 from tests.resources.fault_files import PASSWORD
-from tests.resources.fault_pdf import coded, image, shown
+from tests.resources.fault_pdf import (
+    PLACE,
+    coded,
+    color_mark,
+    image,
+    jpeg_image,
+    page,
+    shown,
+    write,
+)
 from tests.resources.make_faults import make
 from tests.tasks.reading import COLOR, quadrants, show
 
@@ -89,6 +98,19 @@ def test_every_page_is_there_or_missed(
         else:
             assert reader.page(index).height == height
             assert np.abs(quadrants(show(reader, index)) - np.array(COLOR)).max() < 12
+
+
+def test_ten_thousand_pages(tmp_path: Path) -> None:
+    objects = page(PLACE) | {10: jpeg_image(color_mark())}
+    sheet = objects.pop(3)
+    numbers = range(100, 10_100)
+    kids = " ".join(f"{number} 0 R" for number in numbers)
+    objects[2] = f"<</Type/Pages/Count {len(numbers)}/Kids[{kids}]>>".encode()
+    path = tmp_path / "long.pdf"
+    path.write_bytes(write(objects | dict.fromkeys(numbers, sheet)))
+    reader = open_pdf(path)
+    assert reader.facts.page_count == 10_000 and not reader.facts.repaired
+    assert np.abs(quadrants(show(reader, 9_999)) - np.array(COLOR)).max() < 6
 
 
 def test_passwords_are_tried_in_turn(faults: dict[str, Path]) -> None:
