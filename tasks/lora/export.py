@@ -46,8 +46,7 @@ def _diffusers(weights: dict[str, Any], config: dict[str, Any], metadata: dict[s
         path = Path(folder) / DIFFUSERS
         with safe_open(path, "pt") as file:
             own = file.metadata() or {}
-        data: bytes = save(load_file(path), {**metadata, **own})
-    return data
+        return _in_order(save(load_file(path), {**metadata, **own}))
 
 
 def _kohya(weights: dict[str, Any], rank: int, alpha: int, metadata: dict[str, str]) -> bytes:
@@ -73,8 +72,21 @@ def _kohya(weights: dict[str, Any], rank: int, alpha: int, metadata: dict[str, s
         "modelspec.architecture": "stable-diffusion-xl-v1-base/lora",
         "modelspec.title": "intaglio",
     }
-    data: bytes = save(converted, {**about, **metadata})
-    return data
+    return _in_order(save(converted, {**about, **metadata}))
+
+
+def _in_order(data: bytes) -> bytes:
+    """A safetensors file with its metadata sorted: the library's order changes from run to run.
+
+    The file begins with the length of its header, in 8 bytes; the header is JSON, padded with
+    spaces.
+    """
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
 
 def describe(values: dict[str, Any]) -> dict[str, str]:

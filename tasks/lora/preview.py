@@ -12,7 +12,6 @@ from tasks.storage import Storage
 
 FOLDER = "images"
 GUIDANCE = 6.0
-NEGATIVE = ""
 
 
 def preview(
@@ -30,7 +29,7 @@ def preview(
     Args:
         base: The model.
         unet: With its LoRA, on the device.
-        texts: Cached embeddings of the prompts and of the empty one.
+        texts: Cached embeddings of the prompts.
         prompts: What to make.
         side: Of the square images, in pixels.
         steps: Of denoising.
@@ -54,15 +53,15 @@ def preview(
         add_watermarker=False,
     )
     pipeline.set_progress_bar_config(disable=True)
-    nothing = _embeds(texts, NEGATIVE, device)
     for number, prompt in enumerate(prompts):
         embeds, pooled = _embeds(texts, prompt, device)
         with torch.inference_mode():
             yield pipeline(
                 prompt_embeds=embeds,
                 pooled_prompt_embeds=pooled,
-                negative_prompt_embeds=nothing[0],
-                negative_pooled_prompt_embeds=nothing[1],
+                # What SDXL takes for no negative prompt: not the empty one, but zeros.
+                negative_prompt_embeds=torch.zeros_like(embeds),
+                negative_pooled_prompt_embeds=torch.zeros_like(pooled),
                 width=side,
                 height=side,
                 num_inference_steps=steps,

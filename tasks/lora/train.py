@@ -35,7 +35,7 @@ from tasks.lora.checkpoint import Progressed
 from tasks.lora.export import DIFFUSERS, KOHYA, describe, export
 from tasks.lora.log import Log
 from tasks.lora.loss import Batcher, draw, losses, weights
-from tasks.lora.preview import NEGATIVE, preview, write_image
+from tasks.lora.preview import preview, write_image
 from tasks.progress import Progress
 from tasks.storage import Storage
 
@@ -110,14 +110,13 @@ class Training:
             # Sums are then the same however many processors there are.
             torch.set_num_threads(1)
         found = checkpoint.load(self.output, self.key)
-        texts_needed = [*self.prompts, NEGATIVE]
         self.latents, self.texts = fill_all(
             self.output,
             self.source,
             self.bundle.images,
             self.base,
             self.items,
-            texts_needed,
+            self.prompts,
             self.device,
             self.progress,
         )
