@@ -30,7 +30,8 @@ class Duplicates(Group):
     drop: bool = True
     """Keep the best copy of each picture and drop the others; off, they are only reported."""
     likeness: float = Field(default=0.75, ge=0.5, le=1)
-    """Correlation of two pictures laid upon each other from which on they are the same picture."""
+    """Correlation of the lines of two pictures, laid upon each other, from which on they are the
+    same picture."""
 
 
 class Spread(Group):

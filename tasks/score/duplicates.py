@@ -18,7 +18,11 @@ from tasks.score.vectors import Vectors, blocks
 SIDE = 128
 """Pixels of the square in which two pictures are laid upon each other."""
 BLUR = 1.5
-"""In pixels, so that hatching does not have to meet line by line."""
+"""In pixels, for laying them upon each other: hatching does not have to meet line by line."""
+FINE, COARSE = 1.0, 3.0
+"""In pixels: what lies between is compared."""
+RIM = 4
+"""Pixels at the edges that do not count."""
 NEAR = 20
 """Bits of 64 that perceptual hashes of one picture may differ in."""
 NEAR_IF_ALIKE = 28
@@ -75,10 +79,11 @@ def _nearest(
 
 
 def likeness(one: Picture, other: Picture) -> float:
-    """Correlation of two pictures laid upon each other as well as they go.
+    """Correlation of the lines of two pictures, laid upon each other as well as they go.
 
     Shifted, turned, stretched and sheared a little by enhanced correlation (Evangelidis and
-    Psarakis, IEEE Trans. PAMI 30, 2008, 1858-1865, as OpenCV has it).
+    Psarakis, IEEE Trans. PAMI 30, 2008, 1858-1865, as OpenCV has it). Compared is then what is
+    finer than `COARSE`: two ladies in the same pose have the same outline, and other dresses.
 
     Args:
         one: (side, side), as :func:`tasks.score.measure.square` makes it.
@@ -87,20 +92,31 @@ def likeness(one: Picture, other: Picture) -> float:
     Returns:
         -1 to 1.
     """
-    one, other = (cv2.GaussianBlur(each, (0, 0), BLUR).astype(np.float32) for each in (one, other))
-    plain = correlation(one, other)
+    soft, soft_other = (
+        np.asarray(cv2.GaussianBlur(each, (0, 0), BLUR), np.float32) for each in (one, other)
+    )
+    plain = correlation(soft, soft_other)
     if plain < HOPELESS:
         return plain
     warp = np.eye(2, 3, dtype=np.float32)
     stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, 40, 1e-4)
     try:
-        best, found = cv2.findTransformECC(one, other, warp, cv2.MOTION_AFFINE, stop)
+        _, found = cv2.findTransformECC(soft, soft_other, warp, cv2.MOTION_AFFINE, stop)
     except cv2.error:
         # It did not converge.
-        return plain
+        return correlation(_lines(one), _lines(other))
     if abs(float(np.linalg.det(np.asarray(found)[:, :2])) - 1) > LARGEST_SCALING:
-        return plain
-    return max(plain, float(best))
+        return correlation(_lines(one), _lines(other))
+    how = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    size = one.shape[1], one.shape[0]
+    laid = cv2.warpAffine(other, found, size, flags=how, borderMode=cv2.BORDER_REPLICATE)
+    return correlation(_lines(one), _lines(np.asarray(laid, np.float32)))
+
+
+def _lines(picture: Picture) -> Picture:
+    """What is finer than `COARSE`, without the rim."""
+    fine, coarse = (cv2.GaussianBlur(picture, (0, 0), sigma) for sigma in (FINE, COARSE))
+    return np.asarray(fine - coarse, np.float32)[RIM:-RIM, RIM:-RIM]
 
 
 def correlation(one: Picture, other: Picture) -> float:

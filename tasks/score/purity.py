@@ -48,9 +48,9 @@ def by_prompts(
 ) -> Margins:
     """Compare samples with prompts.
 
-    The margin is the log-odds of the positive against the negative classes under the model's own
-    softmax: the difference of the log-sum-exps of their logits, which are cosines times the
-    model's scale, plus its bias.
+    The margin is the log-odds of a positive against a negative class under the model's own softmax:
+    the difference of the log-mean-exps of their logits, which are cosines times the model's scale,
+    plus its bias. Means, so that a side does not win by having more classes.
 
     Args:
         vectors: (n, dim) samples.
@@ -63,7 +63,7 @@ def by_prompts(
     logits = (vectors @ classes.T).astype(np.float64) * scale + bias
     good, bad = logits[:, : len(positives)], logits[:, len(positives) :]
     return Margins(
-        margin=_log_sum(good) - _log_sum(bad),
+        margin=_log_mean(good) - _log_mean(bad),
         wanted=[positives[i] for i in good.argmax(axis=1)],
         unwanted=[negatives[i] for i in bad.argmax(axis=1)],
     )
@@ -96,6 +96,6 @@ def _mean_of_nearest(cosines: NDArray[np.float32], count: int) -> Values:
     return np.asarray(nearest.mean(axis=1), np.float64)
 
 
-def _log_sum(logits: Values) -> Values:
+def _log_mean(logits: Values) -> Values:
     top = logits.max(axis=1)
-    return np.asarray(top + np.log(np.exp(logits - top[:, None]).sum(axis=1)))
+    return np.asarray(top + np.log(np.exp(logits - top[:, None]).mean(axis=1)))

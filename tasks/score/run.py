@@ -17,6 +17,7 @@ from models.score import Measure, ScoreSettings, Verdict
 from tasks.dataset import read_all, read_file, settle
 from tasks.retry import RETRIED
 from tasks.score import judge, report, words
+from tasks.score.calibration import SHIPPED
 from tasks.score.duplicates import SIDE, Picture
 from tasks.score.labels import read_labels
 from tasks.score.look import embed, embed_examples, take_measures
@@ -29,8 +30,6 @@ from tasks.session import Session
 from tasks.worker import peak_bytes
 
 LIBRARIES = ("open_clip", "sklearn", "imagehash", "pyarrow")
-SHIPPED: dict[str, tuple[float, float]] = {}
-"""Slope and intercept of the small model's probabilities, from its model card."""
 SMALL_NOTE = (
     "Scored with the small model that ships, which knows kinds of print and little else: it tells "
     "illustrations from text, blank paper and covers. A full model (--clip.model ViT-B-32-256 "

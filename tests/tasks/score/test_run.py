@@ -1,0 +1,128 @@
+"""Scoring a dataset whole: what comes out, what a bad file costs, what is not done again."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from models.errors import BadSettings
+from tasks.dataset import read_dropped
+from tasks.storage import Storage
+from tests.resources.make_dataset import jpeg, make_dataset, read_lines
+from tests.tasks.detect.drawn import text_page
+from tests.tasks.score.conftest import Score, drawing, files, places
+
+
+def encoded(picture: Image.Image, form: str, **options: object) -> bytes:
+    stream = BytesIO()
+    picture.save(stream, form, **options)
+    return stream.getvalue()
+
+
+def test_what_comes_out_agrees(output: str, score: Score) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    storage = Storage(output)
+    made = files(24)
+    made["paper-1890/p0001-1.jpg"] = made["paper-1880/p0001-1.jpg"]
+    made["paper-1890/p0002-1.jpg"] = jpeg(text_page(3))
+    samples = make_dataset(storage, made.items())
+    verdict = score(output, select=10).verdict
+    assert verdict.samples == 26 and verdict.kept == 10
+    assert verdict.dropped == {"text": 1, "duplicate": 1, "not_selected": 14}
+    assert len(places(output)["images"]) == 10 and len(places(output)["dropped"]) == 16
+    dropped = read_dropped(storage)
+    assert dropped["images/paper-1890/p0002-1.jpg"] == "text"
+    table = pyarrow.parquet.read_table(BytesIO(storage.read("scores.parquet"))).to_pylist()
+    assert [row["file_name"] for row in table] == [sample.file_name for sample in samples]
+    assert {row["file_name"]: row["reason"] for row in table if not row["kept"]} == dropped
+    copy = next(row for row in table if row["duplicate_of"])
+    assert copy["reason"] == "duplicate" and copy["duplicate_of"].endswith("p0001-1.jpg")
+    vectors = np.load(BytesIO(storage.read("embeddings.npy")))
+    assert vectors.shape == (26, 24) and len(storage.read("embeddings.txt").splitlines()) == 26
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-4)
+    assert json.loads(storage.read("verdict.json"))["spread"]["balance"]["years"]["groups"]
+    assert verdict.selection and 0 < verdict.selection.value <= verdict.selection.bound <= 1
+    assert "local-dir:" in verdict.scored_by
+    assert set(storage.names("report")) >= {"report/index.html", "report/data.js"}
+
+
+def test_a_bad_file_costs_that_sample_with_its_reason(tmp_path: Path, score: Score) -> None:
+    plain = Image.fromarray(drawing(1))
+    made = files(4) | {
+        "bad/p0001-1.jpg": jpeg(drawing(2))[:4000],
+        "bad/p0002-1.jpg": encoded(plain.resize((1, 1)), "PNG"),
+        "bad/p0003-1.jpg": encoded(plain, "GIF", save_all=True, append_images=[plain.rotate(9)]),
+        "bad/p0004-1.jpg": b"no picture at all",
+        "odd/p0001-1.jpg": encoded(Image.fromarray(drawing(11)).convert("CMYK"), "JPEG"),
+        "odd/p0002-1.jpg": encoded(Image.fromarray(drawing(12).astype(np.uint16) * 257), "PNG"),
+    }
+    storage = Storage(str(tmp_path / "out"))
+    make_dataset(storage, made.items())
+    storage.write("images/paper-1880/p0004-1.jpg", jpeg(drawing(99)))
+    storage.remove("images/paper-1880/p0003-1.jpg")
+    scores = score(storage.url).scores
+    faults = {scores.samples[at].file_name: fault.kind for at, fault in scores.faults.items()}
+    assert faults == {
+        "images/bad/p0001-1.jpg": "damaged_image",
+        "images/bad/p0002-1.jpg": "image_too_small",
+        "images/bad/p0003-1.jpg": "animated_image",
+        "images/bad/p0004-1.jpg": "damaged_image",
+        "images/paper-1880/p0003-1.jpg": "missing_file",
+        "images/paper-1880/p0004-1.jpg": "changed_file",
+    }
+    assert set(read_dropped(storage)) == faults.keys()
+    assert len(places(storage.url)["images"]) == 4
+
+
+def test_only_what_is_new_is_embedded(output: str, score: Score) -> None:
+    storage = Storage(output)
+    made = files(6)
+    make_dataset(storage, made.items())
+    first = score(output)
+    assert first.verdict.embedded == 6
+    table, page = storage.read("scores.parquet"), storage.read("report/data.js")
+    again = score(output)
+    assert again.verdict.embedded == 0
+    assert (storage.read("scores.parquet"), storage.read("report/data.js")) == (table, page)
+    # Names do not matter, bytes do.
+    renamed = dict(zip([*list(made)[1:], "new/p0001-1.jpg"], made.values(), strict=True))
+    renamed["paper-1880/p0002-1.jpg"] = jpeg(drawing(50))
+    make_dataset(storage, renamed.items())
+    assert score(output).verdict.embedded == 1
+
+
+def test_labels_measure_the_purity(tmp_path: Path, score: Score) -> None:
+    storage = Storage(str(tmp_path / "out"))
+    made = files(4) | {f"text/p{n:04d}-1.jpg": jpeg(text_page(n)) for n in range(1, 3)}
+    make_dataset(storage, made.items())
+    rows = [f"images/{name},{'text' if 'text' in name else 'illustration'}" for name in made]
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join(["file_name,label", *rows]))
+    found = score(storage.url, labels=str(labels)).verdict.purity
+    assert (found.measured.value, found.labelled, found.calibrated_by) == (1.0, 6, "nothing")
+    assert found.measured.low == pytest.approx(0.510, abs=0.001), "Wilson, 4 of 4"
+    loose = {"threshold": 0, "most_text": 1}
+    found = score(storage.url, labels=str(labels), purity=loose).verdict.purity
+    assert found.measured.value == pytest.approx(4 / 6)
+    # A changed filter brings files back.
+    assert len(places(storage.url)["images"]) == 6 and not read_lines(storage, "dropped.jsonl")
+
+
+def test_likeness_to_a_folder(tmp_path: Path, score: Score) -> None:
+    storage = Storage(str(tmp_path / "out"))
+    make_dataset(storage, files(5).items())
+    examples = tmp_path / "like"
+    examples.mkdir()
+    (examples / "a.jpg").write_bytes(jpeg(drawing(0)))
+    with pytest.raises(BadSettings, match="holds 1 pictures"):
+        score(storage.url, like=str(examples))
+    for name in "bc":
+        (examples / f"{name}.jpg").write_bytes(jpeg(drawing(1)))
+    assert len(score(storage.url, like=str(examples)).verdict.dropped) <= 1
