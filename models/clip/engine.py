@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -95,7 +96,12 @@ class ClipEngine:
     @property
     def name(self) -> str:
         """What scored it, for reports: architecture, weights and precision."""
-        return f"{describe(self.settings)} {self._precision()}"
+        return f"{self._what} {self._precision()}"
+
+    @cached_property
+    def _what(self) -> str:
+        """Architecture and weights; of a file it takes reading it once."""
+        return describe(self.settings)
 
     @property
     def logit_scale(self) -> float:
@@ -148,16 +154,8 @@ class ClipEngine:
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
         """Embed texts: (n, dim) unit vectors."""
-        import torch
-
-        loaded = self._load()
-        parts = []
-        with torch.inference_mode():
-            for start in range(0, len(texts), TEXTS):
-                tokens = loaded.tokenizer(list(texts[start : start + TEXTS]))
-                device = next(loaded.model.parameters()).device
-                features = loaded.model.encode_text(tokens.to(device), normalize=True)
-                parts.append(features.float().cpu().numpy())
+        batches = (texts[start : start + TEXTS] for start in range(0, len(texts), TEXTS))
+        parts = [self._encode(list(batch)) for batch in batches]
         return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
 
     def embed_prompts(self, prompts: Mapping[str, Sequence[str]]) -> Vectors:
@@ -199,10 +197,33 @@ class ClipEngine:
             torch.cuda.empty_cache()
             halves = np.array_split(pixels, [self._batch])
             return np.concatenate([self._forward(half) for half in halves if len(half)])
+        self._leave_gpu(reason)
+        return self._forward(pixels)
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        """Up to `TEXTS` texts to (n, dim); on the processor where the GPU fails."""
+        import torch
+
+        loaded = self._load()
+        try:
+            with torch.inference_mode():
+                tokens = loaded.tokenizer(texts).to(self._device)
+                features: Vectors = (
+                    loaded.model.encode_text(tokens, normalize=True).float().cpu().numpy()
+                )
+                return features
+        except RuntimeError as error:
+            if self._device != "cuda":
+                raise
+            reason = str(error).splitlines()[0]
+        self._leave_gpu(reason)
+        return self._encode(texts)
+
+    def _leave_gpu(self, reason: str) -> None:
+        """Go on with the processor."""
         logger.warning("The GPU fails (%s): going on with the processor.", reason)
         self.close()
         self._load("cpu")
-        return self._forward(pixels)
 
     def _precision(self) -> str:
         if self.settings.precision != "auto":
@@ -221,7 +242,15 @@ class ClipEngine:
         auto = 32 if self._device == "cuda" else 8
         self._batch = auto if self.settings.batch_size == "auto" else self.settings.batch_size
         half = precision == "fp16"
-        loaded = load(self.settings, self._device, "fp16" if half else "fp32")
+        logger.info("Loading %s ...", self._what)
+        try:
+            loaded = load(self.settings, self._device, "fp16" if half else "fp32")
+        except RuntimeError as error:
+            if self._device != "cuda":
+                raise
+            reason = str(error).splitlines()[0]
+            logger.warning("The GPU fails (%s): going on with the processor.", reason)
+            return self._load("cpu")
         if precision == "int8":
             from models.clip.int8 import int8_tower
 

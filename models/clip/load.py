@@ -22,7 +22,6 @@ from models.errors import BadSettings
 SHIPPED = Path(__file__).parent.parent / "weights" / "clip"
 """Folder of the small model, as open_clip's ``local-dir:`` wants it."""
 LOCAL = "local-dir:"
-logger = logging.getLogger("intaglio.clip")
 
 
 @dataclass
@@ -57,6 +56,7 @@ def load(settings: ClipSettings, device: str, precision: str) -> Loaded:
         BadSettings: There is no such architecture, tag or file.
         WeightsMismatch: The weights do not fit the architecture.
         WeightsUnreachable: The weights cannot be downloaded.
+        RuntimeError: The GPU fails.
     """
     try:
         import open_clip
@@ -65,7 +65,6 @@ def load(settings: ClipSettings, device: str, precision: str) -> Loaded:
     name, pretrained = resolve(settings)
     if pretrained:
         _check(settings, open_clip)
-    logger.info("Loading %s ...", describe(settings))
     try:
         with _quiet():
             model = open_clip.create_model(
@@ -73,6 +72,8 @@ def load(settings: ClipSettings, device: str, precision: str) -> Loaded:
             )
             tokenizer = open_clip.get_tokenizer(name)
     except Exception as error:
+        if device == "cuda" and "CUDA" in str(error):
+            raise
         raise _explain(settings, error, open_clip) from error
     shape = model.visual.preprocess_cfg
     side = shape["size"] if isinstance(shape["size"], int) else shape["size"][0]

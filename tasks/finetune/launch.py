@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from models.errors import StopRun
 from models.finetune import FinetuneSettings, Pairs, Trained
+from models.train import TrainerFailed
 from tasks.storage import Storage
 
 RUN = "run"
@@ -30,13 +30,6 @@ EVERY_S = 0.3
 GRACE_S = 30
 """Seconds the trainer has to end when it is told to."""
 logger = logging.getLogger("intaglio.finetune")
-
-
-class TrainerFailed(StopRun):
-    """open_clip's trainer ended with an error."""
-
-    kind = "trainer_failed"
-    cure = "See the last lines above and the log named there; the same command goes on from here."
 
 
 def command(settings: FinetuneSettings, model: str, pairs: Pairs, output: str) -> list[str]:
@@ -135,7 +128,8 @@ def train(
             _end(process)
     if process.returncode and not stopped:
         tail = log.read_text(errors="replace").splitlines()[-8:]
-        raise TrainerFailed("\n".join([f"The trainer failed; {log} ends:", *tail]))
+        said = f"open_clip's trainer ended with exit code {process.returncode}. {log} ends:"
+        raise TrainerFailed("\n".join([said, *tail]))
     if settings.cluster.node_rank:
         # Machine 0 has the checkpoints and the figures.
         return Trained(epochs=0, best_epoch=0, best_loss=0, stopped_early=stopped)

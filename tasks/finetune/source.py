@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import posixpath
 import shlex
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 from models.clip.load import SHIPPED
 from models.errors import BadSettings, InputFault
 from models.finetune import FinetuneSettings, Pairs
+from models.train import TrainerMissing
 from tasks.finetune.pairs import RECORD, Pair, read_table, split, write_pairs
 from tasks.finetune.prints import Print, make_prints, read_prints
 from tasks.finetune.sample import sample_pairs
@@ -41,7 +43,11 @@ def check(settings: FinetuneSettings) -> None:
 
     Raises:
         BadSettings: Naming the setting.
+        TrainerMissing: open_clip's trainer, or what it reads pairs with, is not installed.
     """
+    for needed in ("open_clip_train", "pandas", "webdataset"):
+        if importlib.util.find_spec(needed) is None:
+            raise TrainerMissing(f"open_clip's trainer needs {needed}, which is not installed.")
     cluster = settings.cluster
     if "://" in settings.output:
         raise BadSettings("output: the trainer writes to a local folder only.")

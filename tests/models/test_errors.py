@@ -34,9 +34,8 @@ def family(base: type[IntaglioError]) -> Iterator[type[IntaglioError]]:
 
 def kinds(base: type[IntaglioError]) -> list[type[IntaglioError]]:
     """All kinds below a base, wherever they stand."""
-    for module in pkgutil.iter_modules(models.__path__):
-        if not module.ispkg:
-            importlib.import_module(f"models.{module.name}")
+    for module in pkgutil.walk_packages(models.__path__, "models."):
+        importlib.import_module(module.name)
     return list(family(base))
 
 

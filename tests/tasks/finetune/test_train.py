@@ -19,9 +19,10 @@ from models.clip.load import SHIPPED
 from models.clip.settings import ClipSettings
 from models.errors import BadSettings
 from models.finetune import FinetuneSettings, Judged, Training
+from models.train import TrainerFailed
 from tasks.finetune.keep import CONFIG, WEIGHTS
 from tasks.finetune.kinds import ILLUSTRATIONS, KINDS
-from tasks.finetune.launch import TrainerFailed, epoch_of, read_losses
+from tasks.finetune.launch import epoch_of, read_losses
 from tasks.finetune.measure import measure
 from tasks.finetune.run import MODEL, fit, remember
 from tasks.score.prompts import read_prompts
