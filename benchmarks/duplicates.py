@@ -1,6 +1,6 @@
 """How well copies are found: pictures against re-scans of themselves, and against each other.
 
-    python -m benchmarks.duplicates FOLDER [--scans 3] [--threshold 0.75]
+    python -m benchmarks.duplicates FOLDER [--scans 3] [--threshold 0.7]
 
 FOLDER holds pictures, each a different one; every one is scanned again a few times (size, angle,
 margin, tone, shading, grain, compression, one in five bilevel), and all pairs are judged as

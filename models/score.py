@@ -29,7 +29,7 @@ class Duplicates(Group):
 
     drop: bool = True
     """Keep the best copy of each picture and drop the others; off, they are only reported."""
-    likeness: float = Field(default=0.75, ge=0.5, le=1)
+    likeness: float = Field(default=0.7, ge=0.5, le=1)
     """Correlation of the lines of two pictures, laid upon each other, from which on they are the
     same picture."""
 

@@ -1,0 +1,148 @@
+"""Scoring as a user runs it: real commands, a real server, a real browser."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+Start = Callable[..., "subprocess.Popen[str]"]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def start(prefect_url: str, tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Start ``python -m flows.NAME`` with a model of random weights where one is needed."""
+    pytest.importorskip("open_clip")
+    from tests.resources.tiny_clip import make_model
+
+    model = make_model(tmp_path_factory.mktemp("tiny"))
+
+    def begin(flow: str, *arguments: object) -> subprocess.Popen[str]:
+        given = {"INTAGLIO_CLIP__PRETRAINED": model, "INTAGLIO_PURITY__THRESHOLD": "0"}
+        return subprocess.Popen(
+            [sys.executable, "-m", f"flows.{flow}", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, **given, "PREFECT_API_URL": prefect_url},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return begin
+
+
+def end(process: subprocess.Popen[str]) -> str:
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    assert "Traceback" not in printed
+    return printed
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def scored(demo: Path, start: Start, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The demo archive, extracted and scored by one command, and what that printed."""
+    output = tmp_path_factory.mktemp("scored") / "dataset"
+    return output, end(start("pipeline", "--source", demo, "--output", output, "--select", 9))
+
+
+def test_extraction_finds_nothing_to_do_after_scoring(
+    scored: tuple[Path, str], demo: Path, start: Start
+) -> None:
+    output, printed = scored
+    verdict = json.loads((output / "verdict.json").read_text())
+    assert verdict["kept"] == 9 and "not among the best" in printed
+    before = {path: digest(path) for path in output.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(output / "dataset.zip") as archive:
+        names = archive.namelist()
+        kept = archive.read("manifest.jsonl").splitlines()
+    assert len(names) == 10 and len(kept) == 9
+    assert {json.loads(line)["file_name"] for line in kept} < set(names)
+    assert "Nothing to do" in end(start("extract", "--source", demo, "--output", output))
+    end(start("verify", "--output", output))
+    end(start("package", "--dataset", output))
+    changed = {p for p, old in before.items() if not p.exists() or digest(p) != old}
+    assert not {path for path in changed if ".intaglio" not in path.parts}
+
+
+def test_a_killed_scoring_goes_on_to_the_same_dataset(
+    scored: tuple[Path, str], start: Start, tmp_path: Path
+) -> None:
+    output = tmp_path / "dataset"
+    shutil.copytree(scored[0], output)
+    # As it was before scoring, with everything still to be done.
+    for name in ("dropped.jsonl", "scores.parquet", "verdict.json", "embeddings.npy"):
+        (output / name).unlink()
+    shutil.rmtree(output / ".intaglio" / "score")
+    end(start("package", "--dataset", output))
+    assert not list(output.glob("dropped/*/*"))
+    process = start("score", "--dataset", output, "--select", 9)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (output / "dropped.jsonl").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    end(start("score", "--dataset", output, "--select", 9))
+    for name in ("dataset.zip", "dropped.jsonl", "scores.parquet"):
+        assert digest(output / name) == digest(scored[0] / name), name
+    verdict = json.loads((output / "verdict.json").read_text())
+    assert verdict["embedded"] == 0, "the killed run had embedded them"
+
+
+def test_no_dataset_ends_with_2(start: Start, tmp_path: Path) -> None:
+    process = start("score", "--dataset", tmp_path)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 2 and "holds no finished dataset" in printed, printed
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_the_report_opens_filters_and_sorts(scored: tuple[Path, str]) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((scored[0] / "report" / "index.html").as_uri())
+        cards = page.locator(".card")
+        samples = json.loads((scored[0] / "verdict.json").read_text())["samples"]
+        assert cards.count() == samples
+        shown = [float(text.rstrip(" %")) for text in page.locator(".card b").all_inner_texts()]
+        assert shown == sorted(shown), "worst first"
+        page.select_option("#order", "best")
+        turned = [float(text.rstrip(" %")) for text in page.locator(".card b").all_inner_texts()]
+        assert turned == sorted(shown, reverse=True)
+        page.click('[data-filter="kept"]')
+        assert cards.count() == 9
+        page.click('[data-filter="not_selected"]')
+        assert cards.count() == page.locator(".card[data-reason=not_selected]").count() > 0
+        cards.first.hover()
+        assert "probability" in page.locator(".card .scores").first.inner_text()
+        cards.first.click()
+        box = page.locator("dialog .box").bounding_box()
+        paper = page.locator("dialog .paper").bounding_box()
+        assert box and paper and paper["x"] <= box["x"] + 3 and box["width"] <= paper["width"] + 6
+        page.keyboard.press("Escape")
+        assert page.locator("#droppedPages img").count() > 0
+        assert page.locator("#histogram rect").count() > 0
+        assert not said, said
+        assert all(url.startswith(("file:", "data:")) for url in asked)
+        browser.close()
