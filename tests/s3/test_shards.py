@@ -44,8 +44,10 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shards") / "in"
     folder.mkdir()
     for name in NAMES:
-        (folder / f"{name}.pdf").write_bytes(MAKERS[name]())
-    (folder / "again.pdf").write_bytes(MAKERS["plain"]())
+        for copy in range(3):
+            data = MAKERS[name]() + b"\n%% copy %d\n" % copy  # the same picture, another file
+            (folder / f"{name}-{copy}.pdf").write_bytes(data)
+    (folder / "again.pdf").write_bytes((folder / "plain-0.pdf").read_bytes())
     (folder / "bad.pdf").write_bytes(b"<html>")
     return folder
 
