@@ -34,6 +34,7 @@ from models.errors import DiskLow, ExitCode, NothingUsable, StopRun
 from models.records import Pdf, Summary
 from models.settings import Settings
 from tasks import session
+from tasks.cluster import work_on_dask
 from tasks.discover import discover, discover_task, share
 from tasks.extract import Group, extract_task, group_size
 from tasks.orphans import succeed_flow_run
@@ -83,7 +84,10 @@ def run_extract(run: Session) -> Summary | None:
     total = count_or_explain(run, archive)
     todo = share(archive, settings.shard)
     run.progress.start(sum(pdf.facts.page_count for pdf in todo if pdf.facts))
-    work_pdfs(run, todo, group_size(settings, total))
+    if settings.run.runner == "dask":
+        work_on_dask(run, todo)
+    else:
+        work_pdfs(run, todo, group_size(settings, total))
     run.progress.stop()
     if settings.shard:
         return None

@@ -148,6 +148,12 @@ class Run(Group):
     """Kept pages in one Prefect task run: a number from 1 to 10000, or auto (one while the
     archive is small, then groups, to keep the run fit for Prefect's UI and database). On top of
     these comes one task run for each PDF with something left to look at."""
+    runner: Literal["thread", "dask"] = "thread"
+    """Where PDFs are worked: in this process's own workers (thread), or on a Dask cluster, a PDF
+    at a time."""
+    dask_address: str = ""
+    """dask only: scheduler of the cluster (tcp://host:8786); a cluster of this machine's own,
+    made for the run, if empty."""
     disk_reserve_mb: int = Field(default=500, ge=0, le=10_000_000)
     """Free disk space, in MB, below which a run stops cleanly and resumable."""
     scratch: str = ""

@@ -114,6 +114,12 @@ class Session:
         scratch = Path(run.scratch or tempfile.gettempdir())
         self.staging = Staging(scratch, f"intaglio-{place}", run.scratch_budget_mb)
 
+    def reread(self) -> None:
+        """Look again at what is done, after other processes worked for this run."""
+        self.looks = Ledger(self.output, "looks", Look)
+        self.cuts = Ledger(self.output, "cuts", Cut)
+        self.__dict__.pop("images", None)
+
     def close(self) -> None:
         """Kill the workers and remove what lies in scratch."""
         self.progress.stop()
