@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
+TRAINERS := kohya diffusers ai-toolkit onetrainer simpletuner huggingface webdataset open-clip
 
 .PHONY: help setup demo run test nightly lint format clean
 
@@ -16,13 +17,14 @@ setup: .venv/.ready ## Make .venv with all that is needed
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: setup ## Make a small archive of scan-like PDFs and run the whole job on it
+demo: setup ## Make a small archive of scan-like PDFs and run everything on it
 	$(BIN)/python -m tests.resources.make_demo $(DEMO)/archive
-	$(BIN)/python -m flows.extract --source $(DEMO)/archive --output $(DEMO)/dataset
-	$(BIN)/python -m flows.handoff --dataset $(DEMO)/dataset
+	$(BIN)/python -m flows.pipeline --source $(DEMO)/archive --output $(DEMO)/dataset \
+		--clip.model print --captions.trigger intaglio $(TRAINERS:%=--trainers %)
 	@echo
-	@echo "Look at $(DEMO)/dataset/contact-sheet.jpg and $(DEMO)/dataset/images/;"
+	@echo "Look at $(DEMO)/dataset/report/index.html, contact-sheet.jpg and images/;"
 	@echo "the PDFs are in $(DEMO)/archive/. Your own: make run SOURCE=folder OUTPUT=dataset"
+	@echo "On a GPU: $(BIN)/python -m flows.train --bundle $(DEMO)/dataset/bundles/kohya"
 
 run: setup ## make run SOURCE=... OUTPUT=...: the same on your own PDFs
 	@test -n "$(SOURCE)" -a -n "$(OUTPUT)" || { echo "Say: make run SOURCE=folder OUTPUT=dataset"; exit 2; }
