@@ -29,7 +29,7 @@ from tasks.score.write import VERDICT, drop, write_scores
 from tasks.session import Session
 from tasks.worker import peak_bytes
 
-LIBRARIES = ("open_clip", "sklearn", "imagehash", "pyarrow")
+LIBRARIES = ("open_clip", "sklearn", "pyarrow")
 SMALL_NOTE = (
     "Scored with the small model that ships, which knows kinds of print and little else: it tells "
     "illustrations from text, blank paper and covers. A full model (--clip.model ViT-B-32-256 "
