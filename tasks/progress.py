@@ -78,11 +78,11 @@ class Progress:
                 self._told = now
                 left = max(self.total - self.done, 0) / max(rate, 1e-3)
                 logger.info(
-                    "%s: %d of %d, %s, about %d s left",
+                    "%s: %d of %d%s, about %d s left",
                     self.stage,
                     self.done,
                     self.total,
-                    note,
+                    f", {note}" if note else "",
                     left,
                 )
 
