@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder for the weights")
     parser.add_argument("--annotations", type=Path, help="table that adds to labels.csv")
     parser.add_argument("--folds", type=int, default=0, help="cross-validate by work; 0: do not")
-    parser.add_argument("--steps", type=int, default=900, help=f"batches of {BATCH} images")
+    parser.add_argument("--steps", type=int, default=800, help=f"batches of {BATCH} images")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()

@@ -83,7 +83,7 @@ def make_scene(bank: Bank, rng: Generator) -> Scene:
         return _plate(base, bank, rng)
     if draw < 0.91:
         return _with_ornaments(base, bank, rng)
-    if draw < 0.97:
+    if draw < 0.96:
         return _with_ruled(base, rng)
     return _with_display(base, rng)
 
@@ -143,8 +143,6 @@ def _with_ruled(base: Scene, rng: Generator) -> Scene:
     height, width = base.gray.shape
     size = (int(height * rng.uniform(0.2, 0.85)), int(width * rng.uniform(0.4, 0.85)))
     patch = synth.staves(rng, *size) if rng.random() < 0.6 else synth.table(rng, *size, base.gray)
-    if rng.random() < 0.3:  # music and tables often lie on their side
-        patch = np.rot90(patch)
     return _paste(base, patch, rng, "ruled", patch.shape[1] / width)
 
 
