@@ -27,13 +27,16 @@ def lay_out(vectors: Vectors) -> NDArray[np.float32]:
         return np.stack([np.linspace(0.1, 0.9, count), np.full(count, 0.5)], 1).astype(np.float32)
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
 
     away = centred(vectors)
     marks = np.linspace(0, count - 1, min(count, LANDMARKS)).astype(int)
     parts = min(30, len(marks) - 1, away.shape[1])
     flat = PCA(parts, random_state=0).fit_transform(away[marks])
     perplexity = min(30.0, (len(marks) - 1) / 3)
-    spots = TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(flat)
+    # torch has raised the number of OpenMP's threads, which on few points wait for each other.
+    with threadpool_limits(1):
+        spots = TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(flat)
     spots = (spots - spots.min(axis=0)) / np.maximum(np.ptp(spots, axis=0), 1e-6)
     if len(marks) == count:
         return np.asarray(spots, np.float32)

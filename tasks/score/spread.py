@@ -104,12 +104,14 @@ def clusters(vectors: Vectors, wanted: int | str) -> NDArray[np.int32]:
         (n,) group numbers.
     """
     from sklearn.cluster import MiniBatchKMeans
+    from threadpoolctl import threadpool_limits
 
     auto = int(np.clip(np.sqrt(len(vectors) / 8), FEWEST_CLUSTERS, MOST_CLUSTERS))
     count = min(len(vectors), auto if wanted == "auto" else int(wanted))
     if count < 2:
         return np.zeros(len(vectors), np.int32)
-    found = MiniBatchKMeans(count, random_state=0, n_init=4).fit_predict(vectors)
+    with threadpool_limits(1):
+        found = MiniBatchKMeans(count, random_state=0, n_init=4).fit_predict(vectors)
     names, sizes = np.unique(found, return_counts=True)
     rank = {int(name): place for place, name in enumerate(names[np.argsort(-sizes, kind="stable")])}
     return np.array([rank[int(number)] for number in found], np.int32)
