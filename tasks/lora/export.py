@@ -24,7 +24,7 @@ def export(output: Storage, unet: Any, metadata: dict[str, str], alpha: int) -> 
     from peft import get_peft_model_state_dict
 
     weights = {key: value.detach().cpu() for key, value in get_peft_model_state_dict(unet).items()}
-    config = {
+    config: dict[str, Any] = {
         # A set has another order in every process.
         key: sorted(value) if isinstance(value, set) else value
         for key, value in unet.peft_config["default"].to_dict().items()
