@@ -72,7 +72,7 @@ class TrainerMissing(StopRun):
 
     kind = "trainer_missing"
     exit_code = ExitCode.USAGE
-    cure = "pip install 'intaglio[train]'"
+    cure = "pip install 'intaglio[train]'."
 
 
 class TrainerFailed(StopRun):

@@ -27,7 +27,7 @@ class ClipMissing(StopRun):
 
     kind = "clip_missing"
     exit_code = ExitCode.USAGE
-    cure = "pip install 'intaglio[clip]'"
+    cure = "pip install 'intaglio[clip]'."
 
 
 class Int8Refused(BadSettings):

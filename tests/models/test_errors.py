@@ -8,6 +8,7 @@ writes it anew, and leaves a question mark where nobody has said yet what a new 
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ START, END = "<!-- made by tests/models/test_errors.py -->\n", "<!-- end -->\n"
 
 
 def family(base: type[IntaglioError]) -> Iterator[type[IntaglioError]]:
-    """The kinds of error that a user may see below a base, in the order of the code."""
+    """The kinds of error that a user may see below a base."""
     for kind in base.__subclasses__():
         if kind.__module__.startswith("models."):
             yield kind
@@ -33,10 +34,15 @@ def family(base: type[IntaglioError]) -> Iterator[type[IntaglioError]]:
 
 
 def kinds(base: type[IntaglioError]) -> list[type[IntaglioError]]:
-    """All kinds below a base, wherever they stand."""
+    """All kinds below a base: those of everybody first, then module by module, line by line."""
     for module in pkgutil.walk_packages(models.__path__, "models."):
         importlib.import_module(module.name)
-    return list(family(base))
+
+    def place(kind: type[IntaglioError]) -> tuple[bool, str, int]:
+        module = kind.__module__
+        return module != "models.errors", module, inspect.getsourcelines(kind)[1]
+
+    return sorted(family(base), key=place)
 
 
 def messages(page: str) -> dict[str, str]:
@@ -94,7 +100,7 @@ def test_the_page_lists_every_error_of_the_code() -> None:
 def test_kinds_are_told_apart_and_have_a_cure() -> None:
     every = [InputFault, *kinds(StopRun), *kinds(InputFault)]
     assert len({kind.kind for kind in every}) == len(every)
-    assert all(kind.cure.endswith((".", "'")) and kind.__doc__ for kind in every)
+    assert all(kind.cure.endswith(".") and kind.__doc__ for kind in every)
 
 
 def test_every_exit_code_is_explained() -> None:

@@ -231,27 +231,12 @@ def test_credentials_revoked_in_mid_run(
 ) -> None:
     from tasks import s3
 
-    server.add_user("passing", "passing-key", "passing-secret")
-    grant = {"AWS": ["arn:aws:iam:::user/passing"]}
-    policy = {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Principal": grant,
-                "Action": "s3:*",
-                "Resource": [f"arn:aws:s3:::{BUCKET}", f"arn:aws:s3:::{BUCKET}/*"],
-            }
-        ],
-    }
-    s3.client().call_s3("put_bucket_policy", Bucket=BUCKET, Policy=json.dumps(policy))
+    server.add_key("passing-key", "passing-secret")
     for name, value in account(weather.url, "passing-key", "passing-secret").items():
         monkeypatch.setenv(name, value)
     s3.client.cache_clear()
     begun = time.monotonic()
-    revoke = Fault(
-        only="images/", skip=1, times=1, call=lambda: server.remove_key("passing", "passing-key")
-    )
+    revoke = Fault(only="images/", skip=1, times=1, call=lambda: server.remove_key("passing-key"))
     with weather.spoiling(revoke), pytest.raises(StorageRefused) as caught:
         work(settings)
     assert weather.met == 1 and time.monotonic() - begun < 30

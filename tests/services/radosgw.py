@@ -57,6 +57,10 @@ rgw thread pool size = 32
 PATIENCE_S = 60
 
 
+OWNER = "demo"
+"""The user made at the start."""
+
+
 def missing() -> list[str]:
     """Programs that are not installed here."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
@@ -107,9 +111,14 @@ class Radosgw:
         self._admin("user", "create", "--uid", user, "--display-name", user,
                     "--access-key", key, "--secret", secret)  # fmt: skip
 
-    def remove_key(self, user: str, key: str) -> None:
-        """Take a user's key away; requests with it are refused from now on."""
-        self._admin("key", "rm", "--uid", user, "--key-type", "s3", "--access-key", key)
+    def add_key(self, key: str, secret: str) -> None:
+        """Give the user made at the start another pair of keys."""
+        self._admin("key", "create", "--uid", OWNER, "--key-type", "s3",
+                    "--access-key", key, "--secret", secret)  # fmt: skip
+
+    def remove_key(self, key: str) -> None:
+        """Take a key of that user away; requests with it are refused from now on."""
+        self._admin("key", "rm", "--uid", OWNER, "--key-type", "s3", "--access-key", key)
 
     def kill_gateway(self) -> None:
         """SIGKILL; what is stored stays."""
@@ -142,7 +151,7 @@ class Radosgw:
         self._ceph("ceph", "osd", "new", osd)
         self._ceph("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd)
         self._spawn("osd", "ceph-osd", "-i", "0", "-f")
-        self.add_user("demo", self.key, self.secret)
+        self.add_user(OWNER, self.key, self.secret)
         self.start_gateway()
 
     def _admin(self, *words: str) -> None:

@@ -56,6 +56,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> FinetuneSettings:
 def test_killed_it_goes_on_and_without_gain_it_stops(settings: FinetuneSettings) -> None:
     output = Storage(settings.output)
     folder = Path(settings.output)
+    others = psutil.Process().children(recursive=True)
     told = logging.getLogger("intaglio.finetune")
     told.setLevel(logging.INFO)
     killer = Killer()
@@ -75,7 +76,8 @@ def test_killed_it_goes_on_and_without_gain_it_stops(settings: FinetuneSettings)
     assert trained.best_loss == losses[trained.best_epoch] == min(losses.values())
     assert trained.epochs - trained.best_epoch >= 2
     assert epoch_of(folder / "logs/run/checkpoints/best.pt") == trained.best_epoch
-    assert not [p for p in psutil.Process().children(recursive=True) if p.status() != "zombie"]
+    left = [p for p in psutil.Process().children(recursive=True) if p.status() != "zombie"]
+    assert not set(left) - set(others), "it leaves no process of its own behind"
 
     # Once more is nothing to do.
     stamp = (folder / "trainer.log").stat().st_mtime_ns
@@ -127,5 +129,7 @@ def test_the_model_that_ships_knows_the_words_it_is_asked_for() -> None:
     tokens = open_clip.SimpleTokenizer()([text for texts in shipped.values() for text in texts])
     words = {int(token) for token in np.unique(tokens.numpy())} - {0}
     unknown = {token for token in words if not known[token]}
-    assert len(unknown) <= 0.05 * len(words), open_clip.decode(sorted(unknown))
+    assert len(unknown) <= 0.05 * len(words), [
+        open_clip.SimpleTokenizer().decode([token]) for token in sorted(unknown)
+    ]
     assert set(ILLUSTRATIONS) <= set(shipped)
