@@ -39,8 +39,8 @@ SURE_PICTURE = 0.6
 MIRRORED = 0.8
 """Likeness to the mirror image above which an unsure picture is an ornament: head- and tailpieces
 of the labelled pages reach 0.74 to 0.92, an armour from the front 0.75."""
-SMALLEST_HEADPIECE = 0.05
-"""Fraction of the page from which symmetry is looked at."""
+HEADPIECE = (0.05, 0.3)
+"""Fractions of the page between which symmetry is looked at: coins are smaller, plates larger."""
 ORNAMENTAL = 1.8
 """A figure is an ornament when the maps say so this many times as surely as a picture."""
 LEAST_ORNAMENT = 0.3
@@ -163,9 +163,11 @@ def _region(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBo
 def _mirrors_itself(page: InkPage, box: PixelBox, confidence: float) -> bool:
     """Whether what the network is unsure of is a head- or tailpiece, told by its symmetry.
 
-    Small ones are left: coins and tools in the text mirror themselves as often.
+    Small ones are left, since coins and tools in the text mirror themselves as often, and so are
+    large ones, figures on the cover of a magazine.
     """
-    if confidence >= SURE_PICTURE or size(box) < SMALLEST_HEADPIECE * page.gray.size:
+    smallest, largest = (share * page.gray.size for share in HEADPIECE)
+    if confidence >= SURE_PICTURE or not smallest <= size(box) <= largest:
         return False
     return symmetry(page.flat, box) > MIRRORED
 

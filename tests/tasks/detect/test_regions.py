@@ -122,3 +122,22 @@ def test_a_dark_plate_to_the_edges_is_kept_whole() -> None:
 def test_specks_are_too_small_to_be_regions() -> None:
     page = with_engraving(np.full(SHAPE, 255, np.uint8), (400, 500, 448, 548))
     assert not _found(page, _maps(page, (400, 500, 448, 548)))
+
+
+@pytest.mark.parametrize(
+    ("box", "kind"),
+    [
+        ((150, 200, 650, 420), RegionKind.ORNAMENT),
+        ((120, 150, 680, 950), RegionKind.ENGRAVING),
+    ],
+)
+def test_what_mirrors_itself_is_a_headpiece_unless_it_is_large(box: Box, kind: RegionKind) -> None:
+    page = with_engraving(np.full(SHAPE, 255, np.uint8), box)
+    middle = (box[0] + box[2]) // 2
+    page[:, middle : box[2]] = page[:, box[0] : middle][:, ::-1]
+    # A network that is unsure, but for one place.
+    maps = np.minimum(_maps(page, box, text=0.02), np.float32(0.52))
+    row, column = (box[1] + box[3]) / 2 / SHAPE[0], middle / SHAPE[1]
+    maps[PICTURE, int(row * maps.shape[1]), int(column * maps.shape[2])] = 0.8
+    (region,) = measure(fit(page, LONG_SIDE), maps).regions
+    assert region.kind == kind
