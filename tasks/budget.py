@@ -13,7 +13,8 @@ BYTES_PER_PIXEL = 12
 page of 50 million pixels as 8 (JPEG, PNG) to 13 (JPEG 2000)."""
 SHARE = 0.5
 """Share of the free memory that the pages under way may take."""
-_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+_GROUP = Path("/sys/fs/cgroup")
+"""This container's own limits, as it sees them; on a machine's root there are none."""
 
 
 class PixelBudget:
@@ -29,7 +30,9 @@ class PixelBudget:
         self._freed = threading.Condition()
 
     def take(self, pixels: int) -> None:
-        """Wait until there is room for a page, and take it."""
+        """Wait until there is room for a page, and take it; what needs none does not wait."""
+        if not pixels:
+            return
         with self._freed:
             self._freed.wait_for(lambda: not self._taken or self._taken + pixels <= self._most)
             self._taken += pixels
@@ -46,5 +49,6 @@ def affordable_pixels() -> int:
     free = psutil.virtual_memory().available
     # Without a limit the file says "max"; outside of Linux there is none.
     with suppress(OSError, ValueError):
-        free = min(free, int(_GROUP_LIMIT.read_text()))
+        limit, used = (int((_GROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
+        free = min(free, max(0, limit - used))
     return int(SHARE * free / BYTES_PER_PIXEL)

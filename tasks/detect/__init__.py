@@ -66,4 +66,6 @@ def make_detector(method: str, weights: str = "") -> Detector:
             return LayoutDetector(Path(weights) if weights else WEIGHTS)
         except OSError as error:
             raise BadSettings(f"triage.weights: {error.filename}: {error.strerror}.") from error
+        except ValueError as error:
+            raise BadSettings(f"triage.weights: {error}") from error
     raise BadSettings(f"Unknown detection method {method!r}; one of {', '.join(METHODS)}.")

@@ -42,6 +42,7 @@ class LayoutDetector:
 
     Raises:
         OSError: They are not there.
+        ValueError: They are something else.
     """
 
     name = "layout"
@@ -52,7 +53,14 @@ class LayoutDetector:
         options = onnxruntime.SessionOptions()
         # A worker has one processor to itself, and a fork must find no threads.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._net = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        try:
+            self._net = onnxruntime.InferenceSession(
+                data, options, providers=["CPUExecutionProvider"]
+            )
+            self.maps(np.full((MULTIPLE, MULTIPLE), 255, np.uint8))
+        except Exception as error:
+            # ONNX Runtime has many kinds of errors, and no common one.
+            raise ValueError(f"{folder / NETWORK} is no network of layout: {error}") from error
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""

@@ -40,5 +40,13 @@ def test_a_page_larger_than_all_goes_alone() -> None:
     assert let_in.wait(5)
 
 
+def test_what_needs_no_memory_does_not_wait() -> None:
+    budget = PixelBudget(100)
+    budget.take(500)
+    thread, let_in = waits(budget, 0)
+    assert let_in.wait(5)
+    thread.join()
+
+
 def test_this_machine_has_room_for_a_page() -> None:
     assert affordable_pixels() > 10_000_000

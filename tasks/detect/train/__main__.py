@@ -4,8 +4,8 @@
 
 Writes into the folder WEIGHTS the network, a card of what it was trained on (``layout.json``), and,
 with folds, what networks that never saw a page's work found on it (``layout.folds.json``), from
-which the selection benchmark takes honest figures. A network that is there already is not trained
-again: a run that was killed goes on. Needs torch (the ``train`` extra). To use the weights:
+which the selection benchmark takes honest figures. A run that was killed goes on with the networks
+it has not made. Needs torch (the ``train`` extra). To use the weights:
 ``python -m flows.extract --triage.weights WEIGHTS``.
 """
 
@@ -88,13 +88,30 @@ def _train(
     steps: int,
     seed: int,
 ) -> None:
-    target = output / NETWORK
+    target, mark = output / NETWORK, output / "made-of.txt"
+    made_of = _fingerprint(scenes, pictures, steps, seed)
     if target.exists():
+        if not mark.exists() or mark.read_text() != made_of:
+            raise SystemExit(f"{target} was trained otherwise: choose another --output.")
         print(f"{target} is there already", flush=True)
         return
     output.mkdir(parents=True, exist_ok=True)
+    mark.write_text(made_of)
     bank = make_bank(scenes, pictures)
     export(fit(bank, steps, seed, lambda line: print(f"{target} {line}", flush=True)), target)
+
+
+def _fingerprint(
+    scenes: Sequence[Scene], pictures: Sequence[tuple[str, Gray]], steps: int, seed: int
+) -> str:
+    """Of all that a training depends on but the code."""
+    made_of = hashlib.sha256(repr((steps, seed, BATCH)).encode())
+    for scene in scenes:
+        boxes = (scene.work, scene.pictures, scene.ornaments, scene.ruled)
+        made_of.update(repr(boxes).encode() + scene.gray.tobytes())
+    for work, patch in pictures:
+        made_of.update(work.encode() + patch.tobytes())
+    return made_of.hexdigest()
 
 
 if __name__ == "__main__":

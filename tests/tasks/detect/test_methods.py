@@ -156,5 +156,8 @@ def test_workers_need_neither_torch_nor_prefect() -> None:
 def test_weights_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / NETWORK).write_bytes((WEIGHTS / NETWORK).read_bytes())
     assert make_detector("layout", str(tmp_path)).version == make_detector("layout").version
+    (tmp_path / NETWORK).write_bytes(b"something else")
+    with pytest.raises(BadSettings, match="no network of layout"):
+        make_detector("layout", f"{tmp_path}/")
     with pytest.raises(BadSettings, match="nowhere"):
         make_detector("layout", str(tmp_path / "nowhere"))
