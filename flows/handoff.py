@@ -26,6 +26,7 @@ from rich.table import Table
 from flows.command import CommandLine, parse_as, printable, run_command, tree_of
 from models.errors import ExitCode, StopRun
 from models.handoff import Bundle, HandoffSettings, Preflight
+from tasks.dataset import settle
 from tasks.handoff.preflight import preflight
 from tasks.handoff.run import (
     bundle_task,
@@ -54,6 +55,8 @@ def handoff(settings: HandoffSettings) -> list[Bundle]:
     """Make a bundle for each trainer."""
     try:
         with locked(Storage(settings.dataset)):
+            # A scoring may have been killed while it moved files.
+            settle(Storage(settings.dataset))
             _, samples = open_dataset(settings)
             captions = captions_task(settings, samples)
             preflight_task(settings, samples, captions)

@@ -37,8 +37,8 @@ class Captions(Group):
     medium: str = ""
     """Name of the medium, the same for all; empty takes it from what triage saw."""
     vocabulary: str = ""
-    """clip: a YAML file of lists (subject, garment, setting, medium or your own); empty takes
-    ours, tasks/captions/vocabulary.yaml."""
+    """clip: a YAML file, path or fsspec URL, of lists (subject, garment, setting, medium or your
+    own); empty takes ours, tasks/captions/vocabulary.yaml."""
     certainty: float = Field(default=0.5, ge=0, le=1)
     """clip: a tag is given when it is at least this likely among those of its list."""
     blip_model: str = "Salesforce/blip-image-captioning-base"
@@ -116,11 +116,13 @@ class Caption(Record):
         text: One line, never empty.
         source: Who wrote it: captioners joined by ``+``, or ``edited`` for a person.
         tokens: CLIP tokens, without the two that begin and end every prompt.
+        picture: The picture it is of: ``s`` and 16 digits of its SHA-256; empty if nobody said.
     """
 
     text: str
     source: str
     tokens: int
+    picture: str = ""
 
 
 class Placed(Record):

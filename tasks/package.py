@@ -9,7 +9,7 @@ from typing import IO
 
 from prefect import task
 
-from models.errors import StorageGone
+from models.errors import StorageGone, StorageRefused
 from tasks import session
 from tasks.dataset import MANIFEST, read_lines, settle
 from tasks.ledger import STATE
@@ -85,25 +85,32 @@ def _pack(run: Session, hashes: dict[str, str], target: IO[bytes]) -> None:
     run.progress.start(len(hashes), "packing")
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name in sorted(hashes):
+            # Never removed: it may be a person's work.
+            cure = f"Make it again: python -m flows.verify --output {run.output.url} --repair"
             try:
                 data = kept_manifest(run.output) if name == MANIFEST else run.output.read(name)
             except FileNotFoundError as error:
-                raise StorageGone(f"{run.output.path(name)} vanished.") from error
+                raise StorageRefused(f"{run.output.path(name)} vanished.", cure) from error
             if hashlib.sha256(data).hexdigest() != hashes[name]:
-                # Gone, it is made again by the next run.
-                run.output.remove(name)
-                raise StorageGone(f"{run.output.path(name)} was changed by somebody else.")
+                raise StorageRefused(
+                    f"{run.output.path(name)} is not the file that was written.", cure
+                )
             add_member(archive, name, data)
             run.progress.advance()
     run.progress.stop()
 
 
 def add_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """Add a file without what differs from run to run: time, system and rights."""
+    """Add a file; see :func:`new_member`."""
+    archive.writestr(new_member(name), data)
+
+
+def new_member(name: str) -> zipfile.ZipInfo:
+    """A file without what differs from run to run: time, system and rights."""
     member = zipfile.ZipInfo(name, FIRST_DATE)
     member.create_system = 3
     member.external_attr = 0o100644 << 16
-    archive.writestr(member, data)
+    return member
 
 
 @task(name="package", **RETRIED)

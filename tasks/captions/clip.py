@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import yaml
@@ -16,9 +16,11 @@ from models.errors import BadSettings, InputFault
 from models.handoff import HandoffSettings
 from models.records import Sample
 from tasks.progress import Progress
-from tasks.storage import Storage
+from tasks.storage import Storage, filesystem, named_errors
 
 OURS = Path(__file__).with_name("vocabulary.yaml")
+ELSE = "something else"
+"""What CLIP is asked for the empty word."""
 
 
 class Vocabulary(BaseModel):
@@ -26,13 +28,18 @@ class Vocabulary(BaseModel):
 
     Attributes:
         prompt: What CLIP is asked; ``{}`` stands for the word.
-        lists: Words by the name of their list, two at least in each.
+        lists: Words by the name of their list, two at least in each. An empty one stands for
+            anything else: where it fits best, the list has nothing to say.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     prompt: str = Field(pattern=r"\{\}")
-    lists: dict[str, list[str]] = Field(min_length=1)
+    lists: dict[str, Annotated[list[str], Field(min_length=2)]] = Field(min_length=1)
+
+    def phrases(self, words: Sequence[str]) -> list[str]:
+        """What CLIP is asked of each word of a list."""
+        return [self.prompt.replace("{}", word or ELSE) for word in words]
 
 
 def clip_captions(
@@ -55,7 +62,7 @@ def clip_captions(
     try:
         with ClipEngine(settings.clip) as engine:
             lists = {
-                name: (words, engine.embed_texts([vocabulary.prompt.format(w) for w in words]))
+                name: (words, engine.embed_texts(vocabulary.phrases(words)))
                 for name, words in vocabulary.lists.items()
             }
             scale = engine.logit_scale
@@ -92,17 +99,23 @@ def choose(words: Sequence[str], logits: Any, certainty: float) -> str:
 
 
 def read_vocabulary(path: str) -> Vocabulary:
-    """Read a vocabulary; ours if no path is given.
+    """Read a vocabulary.
+
+    Args:
+        path: Path or fsspec URL; empty for ours.
 
     Raises:
         BadSettings: There is no such file, or it is no vocabulary.
+        StorageGone: It cannot be read.
     """
-    place = Path(path) if path else OURS
+    place = path or str(OURS)
     cure = f"Begin with a copy of {OURS}."
+    fs, name = filesystem(place)
+    with named_errors(f"reading {place}"):
+        if not fs.isfile(name):
+            raise BadSettings(f"captions.vocabulary: there is no file {place}.", cure)
+        data: bytes = fs.cat_file(name)
     try:
-        return Vocabulary.model_validate(yaml.safe_load(place.read_text("utf-8")))
-    except OSError as error:
-        why = f"captions.vocabulary: {place} cannot be read: {error.strerror}."
-        raise BadSettings(why, cure) from error
-    except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
+        return Vocabulary.model_validate(yaml.safe_load(data))
+    except (yaml.YAMLError, ValidationError) as error:
         raise BadSettings(f"captions.vocabulary: {place}: {error}", cure) from error

@@ -2,7 +2,10 @@
 
 The column ``check`` is a hash of the caption as we wrote it. A row whose caption does not match
 it was edited, and stays as it is from then on, with ``edited`` as its source; so does a ``.txt``
-beside a picture in a bundle. Where both were edited, the table wins.
+beside a picture in a bundle. Where both were edited, the table wins. The column ``picture`` is of
+the picture's own hash: the same file name may be another picture after other settings.
+
+Both hashes begin with a letter that no number begins with: a spreadsheet would rewrite 12e45678.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ from tasks.captions.text import count_tokens, tidy
 from tasks.storage import Storage
 
 CAPTIONS = "captions.csv"
-COLUMNS = ("file_name", "caption", "source", "check")
+COLUMNS = ("file_name", "caption", "source", "check", "picture")
 EDITED = "edited"
 CURE = (
     f"Correct the file, or remove it to have all captions written anew. It needs the columns "
-    f"{', '.join(COLUMNS)}."
+    f"{', '.join(COLUMNS[:3])}."
 )
 
 
@@ -49,13 +52,24 @@ def read_captions(output: Storage) -> dict[str, Caption]:
     captions: dict[str, Caption] = {}
     try:
         for row in reader:
+            if None in row:
+                raise BadSettings(
+                    f"{name}, line {reader.line_num}: too many columns; a caption with a comma "
+                    "needs quotes around it.",
+                    CURE,
+                )
             if missing := [column for column in COLUMNS[:3] if row.get(column) is None]:
                 raise BadSettings(f"{name}, line {reader.line_num}: no {missing[0]}.", CURE)
             written = row["caption"]
             source = row["source"] if row.get("check") == check(written) else EDITED
             # A caption that was emptied is written anew.
             if text := tidy(written):
-                captions[row["file_name"]] = caption(text, source)
+                captions[row["file_name"]] = Caption(
+                    text=text,
+                    source=source,
+                    tokens=count_tokens(text),
+                    picture=row.get("picture") or "",
+                )
     except csv.Error as error:
         raise BadSettings(f"{name}, line {reader.line_num}: {error}.", CURE) from error
     return captions
@@ -67,15 +81,20 @@ def write_captions(output: Storage, captions: Mapping[str, Caption]) -> None:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
     rows: Iterable[tuple[str, Caption]] = captions.items()
-    writer.writerows((name, c.text, c.source, check(c.text)) for name, c in rows)
+    writer.writerows((name, c.text, c.source, check(c.text), c.picture) for name, c in rows)
     output.write(CAPTIONS, stream.getvalue().encode())
 
 
-def caption(text: str, source: str) -> Caption:
-    """A caption with its length."""
-    return Caption(text=text, source=source, tokens=count_tokens(text))
+def caption(text: str, source: str, sha256: str) -> Caption:
+    """A caption with its length, of a picture with this hash."""
+    return Caption(text=text, source=source, tokens=count_tokens(text), picture=mark(sha256))
+
+
+def mark(sha256: str) -> str:
+    """A picture in the table: ``s`` and 16 hexadecimal digits."""
+    return f"s{sha256[:16]}"
 
 
 def check(text: str) -> str:
-    """What tells a caption that we wrote from one that was changed: 8 hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    """What tells a caption that we wrote from one that was changed: ``c`` and 7 digits."""
+    return f"c{hashlib.sha256(text.encode()).hexdigest()[:7]}"

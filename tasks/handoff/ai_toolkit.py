@@ -12,7 +12,7 @@ import yaml
 
 from models.errors import BadSettings
 from models.handoff import BundleSample
-from tasks.handoff.content import IMAGES, TRAIN, Content, home
+from tasks.handoff.content import IMAGES, TRAIN, Content, home, program
 
 HOME, PROGRAM = "AI_TOOLKIT", "run.py"
 READS = ("jpg", "jpeg", "png")
@@ -92,6 +92,6 @@ def write(content: Content) -> None:
     content.script(
         TRAIN,
         "SDXL LoRA with ostris/ai-toolkit. Run again, it goes on from its last save.",
-        ["python", f"${HOME}/{PROGRAM}", "config.yaml"],
+        ["python", program(HOME, PROGRAM), "config.yaml"],
         home(HOME, "ostris/ai-toolkit"),
     )

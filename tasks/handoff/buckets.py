@@ -25,11 +25,15 @@ class Rule:
         words: The same for a person.
         place: Width, height, resolution and step to where the picture ends.
         drops_rest: Whether samples that fill no batch are left out of an epoch.
+        repeats: Whether it can see a sample several times in an epoch.
+        alpha: Whether it can be told another alpha than the rank.
     """
 
     words: str
     place: Callable[[int, int, int, int], Placed]
     drops_rest: bool = False
+    repeats: bool = True
+    alpha: bool = True
 
 
 def _cover(width: int, height: int, bucket: tuple[int, int]) -> Placed:
@@ -104,7 +108,12 @@ def simpletuner(width: int, height: int, resolution: int, step: int) -> Placed:
 
 RULES = {
     "kohya": Rule("multiples of the step, never enlarged", kohya),
-    "diffusers": Rule("shorter side to the resolution, a square from the middle", square),
+    "diffusers": Rule(
+        "shorter side to the resolution, a square from the middle",
+        square,
+        repeats=False,
+        alpha=False,
+    ),
     "ai-toolkit": Rule("multiples of the step nearest in area", ai_toolkit),
     "onetrainer": Rule("nearest of 17 proportions at full area", onetrainer, drops_rest=True),
     "simpletuner": Rule("own proportions at full area", simpletuner),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 
 from pydantic import ValidationError
 
 from models.errors import BadSettings
-from models.handoff import TRAINERS, Bundle, BundleSample, HandoffSettings, TrainerName
+from models.handoff import TRAINERS, Bundle, BundleSample, Caption, HandoffSettings, TrainerName
+from tasks.captions.table import EDITED, caption
 from tasks.captions.text import tidy
 from tasks.handoff import (
     ai_toolkit,
@@ -24,6 +25,7 @@ from tasks.handoff import (
     webdataset,
 )
 from tasks.handoff.content import IMAGES, README, Content
+from tasks.handoff.pack import pack
 from tasks.handoff.readme import readme
 from tasks.progress import Progress
 from tasks.storage import Storage
@@ -44,8 +46,11 @@ MAKERS: Mapping[TrainerName, ModuleType] = {
 }
 SIDECARS: tuple[TrainerName, ...] = ("kohya", "ai-toolkit", "onetrainer", "simpletuner")
 """Trainers that read captions from ``.txt`` files."""
-OURS = re.compile(r"(images|train|instance|shards)/[^/]+\.(jpg|png|webp|txt|tar)(\.partial)?")
-"""Names of files that a bundle may have from an earlier dataset."""
+WRITTEN = "written.jsonl"
+"""Samples as runs that did not end were about to write them."""
+FOLDERS = ("images", "train", "instance")
+NAMELESS = re.compile(rf"({'|'.join(FOLDERS)}|shards)/\..*\.partial|shards/\d{{5}}\.tar")
+"""Files of ours that no sample names."""
 
 
 def bundle_place(settings: HandoffSettings, trainer: TrainerName) -> Storage:
@@ -94,22 +99,30 @@ def make_bundle(
     )
     target = bundle_place(settings, trainer)
     target.remove(RECORD)
+    pending = _samples(target, WRITTEN)
+    old = [*_samples(target, SAMPLES), *pending]
+    target.write(WRITTEN, _lines(dict.fromkeys([*pending, *samples])).encode())
     content = Content(record, dataset, target, samples, progress)
     maker.write(content)
     content.write(README, readme(record, huggingface.card(content)))
-    content.write(SAMPLES, "".join(f"{sample.model_dump_json()}\n" for sample in samples))
+    content.write(SAMPLES, _lines(samples))
+    # What a person or a trainer has put there is not ours to remove.
+    ours = {f"{f}/{n}" for f in FOLDERS for s in old for n in (s.image, f"{s.stem}.txt")}
     for name in target.names("").keys() - content.written:
-        if OURS.fullmatch(name):
+        if name in ours or NAMELESS.fullmatch(name):
             target.remove(name)
-    target.write(RECORD, record.model_dump_json(indent=2).encode())
+    target.remove(WRITTEN)
+    content.write(RECORD, record.model_dump_json(indent=2))
+    if settings.zip:
+        pack(target, content.written, Storage(settings.place), trainer)
     return record
 
 
 def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
-    """A finished bundle and its samples.
+    """A finished bundle and its samples, with the captions that a person has edited since.
 
     Raises:
-        BadSettings: There is none, or pictures or captions are not what its record says.
+        BadSettings: There is none, or it lacks pictures.
     """
     cure = "Make it again with python -m flows.handoff, or take the whole folder along."
     try:
@@ -122,7 +135,7 @@ def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
         ) from error
     except ValidationError as error:
         raise BadSettings(f"bundle: {place.path(RECORD)} is none of ours: {error}") from error
-    samples = list(map(BundleSample.model_validate_json, place.lines(SAMPLES)))
+    samples = _samples(place, SAMPLES)
     if not record.images:
         return record, samples
     there = place.names(record.images)
@@ -134,42 +147,47 @@ def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
             + (f", {missing[0]} for one; it was moved without them." if missing else "."),
             cure,
         )
-    if edited := [s.image for s, _ in edited_sidecars(place, record.trainer)]:
-        raise BadSettings(
-            f"bundle: captions beside {', '.join(edited[:3])} were edited.",
-            "Run python -m flows.handoff again, which takes them over into all bundles.",
-        )
+    edited = {sample.image: text for sample, text in _edited(place, record.trainer)}
+    if edited:
+        # Where a model is trained the dataset need not be at hand.
+        samples = [
+            s.model_copy(update={"caption": edited.get(s.image, s.caption)}) for s in samples
+        ]
+        captions = digest(s.caption for s in samples)
+        record = record.model_copy(update={"captions_sha256": captions})
     return record, samples
 
 
-def read_edits(settings: HandoffSettings, known: Mapping[str, str]) -> dict[str, str]:
-    """Captions that a person changed in the ``.txt`` files of any bundle, by file name.
-
-    Args:
-        settings: Where the bundles are.
-        known: Captions as the table has them. A ``.txt`` that says the same is no edit: a run that
-            was killed had just written it.
-    """
-    edits: dict[str, str] = {}
+def read_edits(settings: HandoffSettings) -> dict[str, Caption]:
+    """Captions that a person changed in the ``.txt`` files of any bundle, by file name."""
+    edits: dict[str, Caption] = {}
     for trainer in TRAINERS:
-        for sample, text in edited_sidecars(bundle_place(settings, trainer), trainer):
-            if text != known.get(sample.file_name):
-                edits.setdefault(sample.file_name, text)
+        for sample, text in _edited(bundle_place(settings, trainer), trainer):
+            edits.setdefault(sample.file_name, caption(text, EDITED, sample.sha256))
     return edits
 
 
-def edited_sidecars(place: Storage, trainer: TrainerName) -> Iterator[tuple[BundleSample, str]]:
-    """Samples whose ``.txt`` says something else than was written, with what it says."""
+def _edited(place: Storage, trainer: TrainerName) -> Iterator[tuple[BundleSample, str]]:
+    """Samples whose ``.txt`` says something else than any run wrote, with what it says."""
     if trainer not in SIDECARS:
         return
     there = place.names(IMAGES)
-    for line in place.lines(SAMPLES):
-        sample = BundleSample.model_validate_json(line)
+    samples = [*_samples(place, SAMPLES), *_samples(place, WRITTEN)]
+    ours = {(sample.stem, sample.caption) for sample in samples}
+    for sample in {sample.stem: sample for sample in samples}.values():
         name = f"{IMAGES}/{sample.stem}.txt"
         if name in there:
             text = tidy(place.read(name).decode("utf-8-sig", "replace"))
-            if text and text != sample.caption:
+            if text and (sample.stem, text) not in ours:
                 yield sample, text
+
+
+def _samples(place: Storage, name: str) -> list[BundleSample]:
+    return list(map(BundleSample.model_validate_json, place.lines(name)))
+
+
+def _lines(samples: Iterable[BundleSample]) -> str:
+    return "".join(f"{sample.model_dump_json()}\n" for sample in samples)
 
 
 def digest(lines: Iterator[str]) -> str:

@@ -17,6 +17,10 @@ README = "README.md"
 TRAIN = "train.sh"
 
 
+class Shell(str):
+    """A word of a command as the shell is to read it, quotes included; all others are quoted."""
+
+
 @dataclass
 class Content:
     """A bundle in the making.
@@ -91,11 +95,10 @@ class Content:
         Args:
             name: Of the file.
             comment: What it does.
-            command: Words; those that begin with ``$`` are left for the shell to fill in.
+            command: Words; the shell fills in nothing but a :class:`Shell`.
             before: Lines of shell to run first.
         """
-        words = [str(word) for word in command]
-        shown = [w if w.startswith("${") else _shell(w) for w in words]
+        shown = [w if isinstance(w, Shell) else shlex.quote(str(w)) for w in command]
         lines = [" ".join(shown[:2])]
         for word in shown[2:]:
             # An option and its value share a line.
@@ -111,8 +114,9 @@ class Content:
         )
 
 
-def _shell(word: str) -> str:
-    return f'"{word}"' if word.startswith("$") else shlex.quote(word)
+def program(variable: str, path: str) -> Shell:
+    """A file in the trainer's folder, as a word of a command."""
+    return Shell(f'"${variable}/{path}"')
 
 
 def home(variable: str, what: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from models.handoff import BundleSample
-from tasks.handoff.content import TRAIN, Content, home
+from tasks.handoff.content import TRAIN, Content, home, program
 
 HOME = "DIFFUSERS"
 PROGRAM = "examples/text_to_image/train_text_to_image_lora_sdxl.py"
@@ -50,7 +50,7 @@ def write(content: Content) -> None:
         TRAIN,
         "SDXL LoRA with diffusers' text_to_image script. Run again, it goes on.",
         [
-            "accelerate", "launch", f"${HOME}/{PROGRAM}",
+            "accelerate", "launch", program(HOME, PROGRAM),
             "--train_data_dir", FOLDER,
             "--image_column", "image",
             "--caption_column", "text",
@@ -63,7 +63,7 @@ def write(content: Content) -> None:
         "train-dreambooth.sh",
         "SDXL LoRA with diffusers' DreamBooth script: one prompt for all. Run again, it goes on.",
         [
-            "accelerate", "launch", f"${HOME}/{DREAMBOOTH}",
+            "accelerate", "launch", program(HOME, DREAMBOOTH),
             "--instance_data_dir", INSTANCE,
             "--instance_prompt", content.record.trigger or "an engraving",
             "--output_dir", "output-dreambooth",

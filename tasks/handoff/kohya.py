@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 
-from tasks.handoff.content import IMAGES, TRAIN, Content, home
+from tasks.handoff.content import IMAGES, TRAIN, Content, Shell, home, program
 
 HOME, PROGRAM = "SD_SCRIPTS", "sdxl_train_network.py"
 LAST_STATE = """resume=()
-state=$(ls -d output/*-state 2>/dev/null | sort -V | tail -n 1 || true)
-if [ -n "$state" ]; then resume=(--resume "$state"); fi
+state=$(ls -t output/*-state/random_states_0.pkl 2>/dev/null | head -n 1 || true)
+if [ -n "$state" ]; then resume=(--resume "${state%/*}" --skip_until_initial_step); fi
 """
+"""The newest state that is whole: accelerate writes the random states last. By time, not by number:
+a resumed training counts from where its epoch began. Without the second option it would begin at
+step 0 with the state's weights."""
 
 
 def write(content: Content) -> None:
@@ -46,7 +49,7 @@ def write(content: Content) -> None:
         TRAIN,
         "SDXL LoRA with kohya-ss/sd-scripts. Run again, it goes on from the last saved state.",
         [
-            "accelerate", "launch", f"${HOME}/{PROGRAM}",
+            "accelerate", "launch", program(HOME, PROGRAM),
             "--pretrained_model_name_or_path", plan.base_model,
             "--dataset_config", "dataset.toml",
             "--output_dir", "output",
@@ -72,7 +75,7 @@ def write(content: Content) -> None:
             "--gradient_checkpointing",
             "--sdpa",
             "--seed", plan.seed,
-            '${resume[@]+"${resume[@]}"}',
+            Shell('${resume[@]+"${resume[@]}"}'),
         ],
         home(HOME, "kohya-ss/sd-scripts") + LAST_STATE,
     )  # fmt: skip

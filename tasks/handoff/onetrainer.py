@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tasks.handoff.content import IMAGES, TRAIN, Content, home
+from tasks.handoff.buckets import RULES
+from tasks.handoff.content import IMAGES, TRAIN, Content, Shell, home
+from tasks.handoff.preflight import steps_an_epoch
 
 HOME, PROGRAM = "ONETRAINER", "scripts/train.py"
 CONCEPTS, CONFIG = "concepts.json", "train.json"
@@ -56,8 +58,11 @@ def write(content: Content) -> None:
         "balancing_strategy": "REPEATS",
         "loss_weight": 1.0,
     }
-    steps = max(1, len(content.samples) * plan.repeats // plan.batch_size)
+    steps = max(1, steps_an_epoch(RULES["onetrainer"], plan, content.samples))
+    encoder = {"train": False, "weight_dtype": dtype}
     config = {
+        # Without it, it is taken for the oldest and brought up to date, which fails.
+        "__version": 10,
         **{key: content.target.path(name) for key, name in PATHS.items()},
         "training_method": "LORA",
         "model_type": "STABLE_DIFFUSION_XL_10_BASE",
@@ -66,9 +71,11 @@ def write(content: Content) -> None:
         "continue_last_backup": True,
         "aspect_ratio_bucketing": True,
         "latent_caching": True,
-        "weight_dtype": dtype,
         "train_dtype": dtype,
-        "vae_weight_dtype": "FLOAT_32",
+        "unet": {"train": True, "weight_dtype": dtype},
+        "text_encoder": encoder,
+        "text_encoder_2": encoder,
+        "vae": {"weight_dtype": "FLOAT_32"},
         "learning_rate": plan.learning_rate,
         "learning_rate_scheduler": "CONSTANT",
         "epochs": -(-plan.steps // steps),
@@ -76,8 +83,8 @@ def write(content: Content) -> None:
         "resolution": str(plan.resolution),
         "lora_rank": plan.rank,
         "lora_alpha": float(plan.alpha),
-        "save_after": plan.save_every,
-        "save_after_unit": "STEP",
+        "save_every": plan.save_every,
+        "save_every_unit": "STEP",
         "backup_after": plan.save_every,
         "backup_after_unit": "STEP",
     }
@@ -87,6 +94,6 @@ def write(content: Content) -> None:
     content.script(
         TRAIN,
         "SDXL LoRA with Nerogar/OneTrainer. Run again, it goes on from its last backup.",
-        ["python", PROGRAM, "--config-path", f"$here/{CONFIG}"],
+        ["python", PROGRAM, "--config-path", Shell(f'"$here/{CONFIG}"')],
         home(HOME, "Nerogar/OneTrainer") + RELOCATE,
     )

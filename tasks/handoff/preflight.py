@@ -6,7 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from models.handoff import Bucket, Caption, Placed, Plan, Preflight, TrainerPreflight
+from models.handoff import (
+    Bucket,
+    BundleSample,
+    Caption,
+    Placed,
+    Plan,
+    Preflight,
+    TrainerPreflight,
+)
 from models.records import Sample
 from tasks.captions.text import MOST_TOKENS
 from tasks.handoff.buckets import RULES, Rule
@@ -43,20 +51,20 @@ def preflight(
         repeats=plan.repeats,
         long_captions=long,
         trainers=found,
-        warnings=[*_warn_captions(len(long)), *(w for one in found for w in _warn(one, samples))],
+        warnings=[
+            *_warn_captions(len(long)),
+            *(w for one in found for w in _warn(one, plan, samples)),
+        ],
     )
 
 
 def _trainer(name: str, rule: Rule, plan: Plan, samples: Sequence[Sample]) -> TrainerPreflight:
-    places = [rule.place(s.width, s.height, plan.resolution, plan.step) for s in samples]
+    places = _places(rule, plan, samples)
     sizes = Counter((place.width, place.height) for place in places)
     order = sorted(sizes, key=lambda size: (-size[0] * size[1], size))
-    counts = [count * plan.repeats for count in sizes.values()]
+    counts = [count * (plan.repeats if rule.repeats else 1) for count in sizes.values()]
     rest = [count % plan.batch_size for count in counts] if rule.drops_rest else []
-    steps = sum(
-        count // plan.batch_size if rule.drops_rest else math.ceil(count / plan.batch_size)
-        for count in counts
-    )
+    steps = steps_an_epoch(rule, plan, samples)
     most = max(range(len(samples)), key=lambda n: places[n].cropped)
     return TrainerPreflight(
         trainer=name,
@@ -72,6 +80,18 @@ def _trainer(name: str, rule: Rule, plan: Plan, samples: Sequence[Sample]) -> Tr
         epochs=math.ceil(plan.steps / steps) if steps else 0,
         vram_gb=_vram(places, plan),
     )
+
+
+def steps_an_epoch(rule: Rule, plan: Plan, samples: Sequence[Sample | BundleSample]) -> int:
+    """Optimiser steps until every sample was seen as often as it should; 0 if no batch is full."""
+    sizes = Counter((place.width, place.height) for place in _places(rule, plan, samples))
+    repeats = plan.repeats if rule.repeats else 1
+    batches = (count * repeats / plan.batch_size for count in sizes.values())
+    return sum(math.floor(n) if rule.drops_rest else math.ceil(n) for n in batches)
+
+
+def _places(rule: Rule, plan: Plan, samples: Sequence[Sample | BundleSample]) -> list[Placed]:
+    return [rule.place(s.width, s.height, plan.resolution, plan.step) for s in samples]
 
 
 def _vram(places: Sequence[Placed], plan: Plan) -> int:
@@ -93,8 +113,13 @@ def _warn_captions(long: int) -> list[str]:
     return [f"{long:,} captions have more than {MOST_TOKENS} tokens; trainers cut them there."]
 
 
-def _warn(found: TrainerPreflight, samples: Sequence[Sample]) -> list[str]:
+def _warn(found: TrainerPreflight, plan: Plan, samples: Sequence[Sample]) -> list[str]:
     said = []
+    rule = RULES[found.trainer]
+    if plan.repeats > 1 and not rule.repeats:
+        said.append("its script knows no repeats; each sample comes once an epoch.")
+    if plan.alpha != plan.rank and not rule.alpha:
+        said.append(f"its scripts take the rank, {plan.rank}, for alpha.")
     if found.upscaled:
         cure = ""
         if found.trainer == "diffusers":

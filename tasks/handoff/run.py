@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 
 from prefect import task
@@ -11,20 +10,21 @@ from prefect.artifacts import create_markdown_artifact
 from models.errors import BadSettings, DiskLow, NothingUsable
 from models.handoff import Bundle, Caption, HandoffSettings, Preflight, TrainerName
 from models.records import Sample
-from tasks.captions.table import read_captions, write_captions
+from tasks.captions.table import write_captions
 from tasks.captions.write import write_all
 from tasks.dataset import MANIFEST, read_samples
-from tasks.handoff.bundle import bundle_place, check, make_bundle, read_edits
+from tasks.handoff.bundle import check, make_bundle, read_edits
 from tasks.handoff.place import name_samples
 from tasks.handoff.plot import plot
 from tasks.handoff.preflight import preflight
 from tasks.handoff.words import rows
-from tasks.package import add_member
 from tasks.progress import Progress
 from tasks.retry import RETRIED
 from tasks.storage import Storage
 
 PREFLIGHT, PLOT = "preflight.json", "preflight.png"
+COPIES: Mapping[TrainerName, int] = {"diffusers": 2}
+"""Times the pictures are in a bundle, if more than once."""
 SPARE = 100 * 1024 * 1024
 """Free bytes left over when all is written."""
 
@@ -56,9 +56,7 @@ def write_all_captions(
     settings: HandoffSettings, dataset: Storage, samples: Sequence[Sample], progress: Progress
 ) -> dict[str, Caption]:
     """The captions as they are to be, edits taken over; nothing is written yet."""
-    known = {name: caption.text for name, caption in read_captions(dataset).items()}
-    edits = read_edits(settings, known)
-    return write_all(settings, dataset, samples, edits, progress)
+    return write_all(settings, dataset, samples, read_edits(settings), progress)
 
 
 def hand_over(
@@ -83,27 +81,17 @@ def hand_over(
 
 def _check_space(settings: HandoffSettings, place: Storage, size: int) -> None:
     free = place.free_bytes()
-    shards = "webdataset" in settings.trainers
-    needed = size * (shards + settings.zip * len(settings.trainers)) + SPARE
+    linked = Storage(settings.dataset).local and place.local
+    copies = sum(
+        COPIES.get(name, 1) * ((not linked or name == "webdataset") + settings.zip)
+        for name in settings.trainers
+    )
+    needed = size * copies + SPARE
     if free is not None and free < needed:
         raise DiskLow(
             f"Only {free >> 20} MB are free at {place.url}; {needed >> 20} MB are needed.",
             "Free some space, or name fewer --trainers.",
         )
-
-
-def pack(bundle: Storage, target: Storage, name: str) -> None:
-    """Pack a bundle in a ZIP with a folder of its name, the same bytes every time.
-
-    Links are followed, and what a trainer has put into ``output/`` is left out.
-    """
-    names = sorted(n for n in bundle.names("") if not n.startswith("output"))
-    with (
-        target.writer(f"{name}.zip") as stream,
-        zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive,
-    ):
-        for file in names:
-            add_member(archive, f"{name}/{file}", bundle.read(file))
 
 
 @task(name="captions", **RETRIED)
@@ -140,6 +128,4 @@ def bundle_task(
     progress.start(len(named), trainer)
     bundle = make_bundle(settings, dataset, named, trainer, progress)
     progress.stop()
-    if settings.zip:
-        pack(bundle_place(settings, trainer), Storage(settings.place), trainer)
     return bundle

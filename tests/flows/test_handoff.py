@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from models.handoff import TRAINERS
+from tasks.dataset import aside_name
 from tests.tasks.conftest import tree
 from tests.tasks.handoff.conftest import make_dataset
 
@@ -58,12 +60,27 @@ def test_bundles_for_all_trainers_and_the_same_bytes_again(
     (place / "kohya.zip").unlink()
     (place / "kohya" / "images" / "ladies-mirror-1887-03-p0002-1.txt").unlink()
     (place / "kohya" / "images" / "gone-p0001-1.jpg").write_bytes(b"of an earlier dataset")
+    listed = place / "kohya" / "samples.jsonl"
+    line = json.loads(listed.read_text().splitlines()[0])
+    with listed.open("a") as stream:
+        stream.write(json.dumps(line | {"image": "gone-p0001-1.jpg"}) + "\n")
     (place / "kohya" / "output").mkdir()
     (place / "kohya" / "output" / "lora.safetensors").write_bytes(b"a trainer's")
     assert handoff("--dataset", dataset.url, "--zip", "--license", "cc0-1.0")[0] == 0
     after = tree(place)
     assert after.pop("kohya/output/lora.safetensors") == b"a trainer's"
     assert after == before
+
+
+def test_a_scoring_that_was_killed_while_it_moved_files_is_ended_first(
+    tmp_path: Path, handoff: Handoff
+) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64), (64, 96)])
+    name = "images/ladies-mirror-1887-03/p0002-1.jpg"
+    dataset.move(name, aside_name(name))
+    code, printed = handoff("--dataset", tmp_path / "d", "--trainers", "kohya")
+    assert code == 0, printed
+    assert dataset.size(name) and not dataset.size(aside_name(name))
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, handoff: Handoff) -> None:

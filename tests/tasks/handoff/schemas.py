@@ -36,7 +36,7 @@ KOHYA_OPTIONS = {
     "lr_scheduler", "max_train_steps", "max_train_epochs", "save_every_n_epochs",
     "save_every_n_steps", "save_state", "resume", "mixed_precision", "gradient_checkpointing",
     "cache_text_encoder_outputs", "cache_latents", "cache_latents_to_disk", "no_half_vae", "sdpa",
-    "min_snr_gamma", "seed",
+    "min_snr_gamma", "seed", "skip_until_initial_step",
 }  # fmt: skip
 DIFFUSERS_OPTIONS = {
     "pretrained_model_name_or_path", "pretrained_vae_model_name_or_path", "dataset_name",
@@ -89,14 +89,16 @@ ONETRAINER_CONCEPT: dict[str, Any] = {
         "tag_delimiter": str, "keep_tags_count": int,
     },
 }  # fmt: skip
+ONETRAINER_PART: dict[str, Any] = {"train": bool, "weight_dtype": str}
 ONETRAINER_CONFIG: dict[str, Any] = {
     "training_method": str, "workspace_dir": str, "cache_dir": str, "continue_last_backup": bool,
-    "model_type": str, "base_model_name": str, "weight_dtype": str, "train_dtype": str,
-    "vae_weight_dtype": str, "output_model_format": str, "output_model_destination": str,
+    "__version": int, "model_type": str, "base_model_name": str, "train_dtype": str,
+    "unet": ONETRAINER_PART, "text_encoder": ONETRAINER_PART, "text_encoder_2": ONETRAINER_PART,
+    "vae": ONETRAINER_PART, "output_model_format": str, "output_model_destination": str,
     "concept_file_name": str, "aspect_ratio_bucketing": bool, "latent_caching": bool,
     "learning_rate": float, "learning_rate_scheduler": str, "epochs": int, "batch_size": int,
     "resolution": str, "lora_rank": int, "lora_alpha": float, "backup_after": int,
-    "backup_after_unit": str, "save_after": int, "save_after_unit": str,
+    "backup_after_unit": str, "save_every": int, "save_every_unit": str,
 }  # fmt: skip
 SIMPLETUNER_IMAGES: dict[str, Any] = {
     "id": str, "type": str, "dataset_type": str, "instance_data_dir": str,

@@ -66,8 +66,8 @@ def test_nothing_is_stretched_and_every_bucket_is_covered(trainer: str) -> None:
 
 def look(folder: Path, sizes: list[tuple[int, int]], **plan: int) -> Preflight:
     samples = list(read_samples(make_dataset(folder / "d", sizes=sizes)))
-    captions = {s.file_name: caption("intaglio, engraving", "template") for s in samples}
-    captions[samples[0].file_name] = caption("a very long caption " * 20, "page")
+    captions = {s.file_name: caption("intaglio, engraving", "template", s.sha256) for s in samples}
+    captions[samples[0].file_name] = caption("a very long caption " * 20, "page", "0" * 64)
     trainers = ["kohya", "diffusers", "onetrainer", "huggingface"]
     return preflight(Plan(**plan), trainers, samples, captions)
 
@@ -110,3 +110,11 @@ def test_the_plot_shows_every_trainer(tmp_path: Path) -> None:
     assert image.format == "PNG" and image.height > 200
     assert len(image.convert("RGB").getcolors(100_000) or []) > 2
     assert json.loads(found.model_dump_json())["samples"] == 2
+
+
+def test_what_diffusers_scripts_cannot_be_told_is_said(tmp_path: Path) -> None:
+    found = look(tmp_path, [(1024, 1024)] * 10, batch_size=4, repeats=10, alpha=8)
+    steps = {trainer.trainer: trainer.steps_an_epoch for trainer in found.trainers}
+    assert (steps["diffusers"], steps["kohya"], steps["onetrainer"]) == (3, 25, 25)
+    said = [warning for warning in found.warnings if warning.startswith("diffusers: its")]
+    assert len(said) == 2 and "no repeats" in said[0] and "the rank, 16, for alpha" in said[1]

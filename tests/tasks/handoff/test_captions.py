@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pymupdf
 import pytest
 from hypothesis import given, settings
@@ -15,11 +17,14 @@ from hypothesis import strategies as st
 from models.errors import BadSettings
 from models.handoff import Captions, HandoffSettings
 from models.records import Sample
+from tasks.captions.clip import Vocabulary, choose, read_vocabulary
 from tasks.captions.page import printed_caption
-from tasks.captions.table import CAPTIONS, read_captions, write_captions
+from tasks.captions.table import CAPTIONS, check, read_captions, write_captions
 from tasks.captions.template import template, year_of
 from tasks.captions.text import count_tokens, join, tidy
 from tasks.dataset import read_samples
+from tasks.handoff.bundle import make_bundle
+from tasks.handoff.place import name_samples
 from tasks.handoff.run import open_dataset, write_all_captions
 from tasks.progress import Progress
 from tasks.storage import Storage
@@ -113,10 +118,11 @@ def test_the_printed_caption_is_the_block_right_under_the_figure(
     assert said == ("FIG. 3. LADY'S WALKING DRESS of grey cashmere." if found else "")
 
 
-def test_captions_from_the_page_through_the_workers(tmp_path: Path) -> None:
-    """A dataset whose PDF is where it was, and one whose PDF is gone."""
+def test_captions_from_the_page_through_the_workers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A dataset whose PDF is where it was, one whose PDF is encrypted, and one whose is gone."""
     import hashlib
-    import json
 
     document = pymupdf.open()
     page = document.new_page(width=594, height=810)
@@ -136,6 +142,16 @@ def test_captions_from_the_page_through_the_workers(tmp_path: Path) -> None:
     (written,) = write_all_captions(chosen, dataset, samples, Progress()).values()
     assert written.text == "intaglio, engraving, 1880s, FIG. 9. A (new) bonnet"
     assert written.source == "template+page"
+    assert "from the page" not in caplog.text
+    locked = {"encryption": pymupdf.PDF_ENCRYPT_AES_256, "user_pw": "sesame", "owner_pw": "x"}
+    data = document.tobytes(**locked)
+    (tmp_path / "scans" / "a.pdf").write_bytes(data)
+    sha256 = hashlib.sha256(data).hexdigest()
+    closed = make_dataset(tmp_path / "d", sizes=[(64, 64)], pdf="a.pdf", pdf_sha256=sha256)
+    samples = list(read_samples(closed))
+    (written,) = write_all_captions(chosen, closed, samples, Progress()).values()
+    assert written.source == "template"
+    assert "1 samples get no caption from the page" in caplog.text
     (tmp_path / "scans" / "a.pdf").rename(tmp_path / "elsewhere.pdf")
     (tmp_path / "scans" / "b.pdf").write_bytes(b"%PDF-1.4")
     with pytest.raises(BadSettings, match="none of the dataset's PDFs"):
@@ -192,19 +208,76 @@ def test_what_a_person_edited_stays(tmp_path: Path) -> None:
             assert f'"text": "{text}"' in metadata
 
 
-def test_a_run_killed_half_way_leaves_nothing_that_looks_like_an_edit(tmp_path: Path) -> None:
+class Killed(Progress):
+    """Ends a run when so many pictures of a bundle are written."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
+
+    def advance(self, *_: Any, **__: Any) -> None:
+        self.after -= 1
+        if not self.after:
+            raise KeyboardInterrupt
+
+
+def test_runs_killed_half_way_leave_nothing_that_looks_like_an_edit(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 3)
+    place = hand_over_all(dataset, trainers=["kohya"])
+    for trigger, after in (("second", 2), ("third", 1)):
+        chosen = HandoffSettings(
+            dataset=dataset.url, trainers=["kohya"], captions={"trigger": trigger}
+        )
+        _, samples = open_dataset(chosen)
+        captions = write_all_captions(chosen, dataset, samples, Progress())
+        write_captions(dataset, captions)
+        with pytest.raises(KeyboardInterrupt):
+            make_bundle(chosen, dataset, name_samples(samples, captions), "kohya", Killed(after))
+    assert [sidecar(place, "kohya", n).read_text().split(",")[0] for n in (1, 2, 3)] == [
+        "third", "second", "intaglio",
+    ]  # fmt: skip
+    sidecar(place, "kohya", 3).write_text("a person's")
+    hand_over_all(dataset, trainers=["kohya"], captions={"trigger": "fourth"})
+    found = {key: (c.text, c.source) for key, c in read_captions(dataset).items()}
+    assert found == {
+        name(1): ("fourth, engraving, 1880s", "template"),
+        name(2): ("fourth, engraving, 1880s", "template"),
+        name(3): ("a person's", "edited"),
+    }
+    assert not (place / "kohya" / "written.jsonl").exists()
+
+
+def test_a_spreadsheet_takes_no_hash_for_a_number(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 2)
+    hand_over_all(dataset, trainers=["kohya"])
+    for row in csv.DictReader(io.StringIO(dataset.read(CAPTIONS).decode())):
+        for column in ("check", "picture"):
+            with pytest.raises(ValueError, match="could not convert"):
+                float(row[column])
+    assert len(check("x")) == 8 and check("x")[0] == "c"
+
+
+def test_an_edited_caption_stays_with_its_picture(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Other settings of detection may give a file name to another picture."""
     dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 2)
     place = hand_over_all(dataset, trainers=["kohya"])
-    # The table and one caption were written with another trigger, then the run was killed.
-    chosen = HandoffSettings(dataset=dataset.url, captions={"trigger": "other"})
-    _, samples = open_dataset(chosen)
-    captions = write_all_captions(chosen, dataset, samples, Progress())
-    write_captions(dataset, captions)
-    (place / "kohya" / "bundle.json").unlink()
-    sidecar(place, "kohya", 1).write_text(captions[name(1)].text)
-    hand_over_all(dataset, trainers=["kohya"], captions={"trigger": "third"})
-    assert {c.source for c in read_captions(dataset).values()} == {"template"}
-    assert sidecar(place, "kohya", 1).read_text().startswith("third, ")
+    edit(dataset, name(1), "a lady with a fan")
+    sidecar(place, "kohya", 2).write_text("a mantle")
+    lines = dataset.read("manifest.jsonl").splitlines(keepends=True)
+    other = [json.loads(line) | {"sha256": f"{n}" * 64} for n, line in enumerate(lines, 1)]
+    dataset.write("manifest.jsonl", "".join(json.dumps(line) + "\n" for line in other).encode())
+    for _ in range(2):
+        hand_over_all(dataset, trainers=["kohya"])
+        assert sidecar(place, "kohya", 1).read_text() == "intaglio, engraving, 1880s"
+        assert sidecar(place, "kohya", 2).read_text() == "intaglio, engraving, 1880s"
+        assert "2 edited captions are of pictures that are not there any more" in caplog.text
+    dataset.write("manifest.jsonl", b"".join(lines))
+    hand_over_all(dataset, trainers=["kohya"])
+    assert sidecar(place, "kohya", 1).read_text() == "a lady with a fan"
+    assert sidecar(place, "kohya", 2).read_text() == "a mantle"
+    assert [*read_captions(dataset)] == [name(1), name(2)]
 
 
 def test_an_edit_outlives_its_sample_being_taken_out(tmp_path: Path) -> None:
@@ -225,6 +298,7 @@ def test_an_edit_outlives_its_sample_being_taken_out(tmp_path: Path) -> None:
     [
         (b"file_name,caption\nx,y\n", "no source"),
         (b"file_name,caption,source\nx,\xff,z\n", "UTF-8"),
+        (b"file_name,caption,source\nx,a lady, seated,edited\n", "needs quotes"),
     ],
 )
 def test_a_broken_table_is_named_by_line(tmp_path: Path, data: bytes, said: str) -> None:
@@ -260,6 +334,23 @@ def test_clip_takes_the_likeliest_word_of_each_list(tmp_path: Path) -> None:
     words = sidecar(place, "kohya", 1).read_text().split(", ")
     assert words[:3] == ["intaglio", "engraving", "1880s"] and len(words) == 5
     assert words[3] in ("lady", "gentleman") and words[4] in ("street", "garden", "room")
-    vocabulary.write_text("lists: {}")
+
+
+@pytest.mark.parametrize(
+    "text", ["lists: {}", 'prompt: "{}"\nlists: {one: []}', 'prompt: "{}"\nlists: {one: [a]}']
+)
+def test_a_vocabulary_without_a_choice(text: str) -> None:
+    Storage("memory://words").write("words.yaml", text.encode())
     with pytest.raises(BadSettings, match=r"vocabulary: .*words\.yaml"):
-        hand_over_all(dataset, captions=captions, clip={"model": "print"})
+        read_vocabulary("memory://words/words.yaml")
+    with pytest.raises(BadSettings, match="there is no file"):
+        read_vocabulary("memory://words/none.yaml")
+
+
+def test_the_empty_word_says_nothing_and_braces_stay() -> None:
+    vocabulary = Vocabulary(prompt="an {x} of {}", lists={"garment": ["a hat", ""]})
+    words = vocabulary.lists["garment"]
+    assert vocabulary.phrases(words) == ["an {x} of a hat", "an {x} of something else"]
+    assert choose(words, np.array([0.0, 9.0]), 0.5) == ""
+    assert choose(words, np.array([9.0, 0.0]), 0.5) == "a hat"
+    assert "" in read_vocabulary("").lists["garment"]

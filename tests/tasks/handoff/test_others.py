@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 import yaml
 
 from models.errors import BadSettings
+from tasks.handoff.diffusers import PROGRAM as DIFFUSERS
 from tests.tasks.handoff import schemas
 from tests.tasks.handoff.conftest import hand_over_all, make_dataset
 
@@ -98,6 +101,43 @@ def test_onetrainer_takes_resolution_as_text(onetrainer: dict[str, Any]) -> None
     assert onetrainer["resolution"] == "1024"
     assert onetrainer["model_type"] == "STABLE_DIFFUSION_XL_10_BASE"
     assert onetrainer["training_method"] == "LORA"
+
+
+def test_onetrainer_trains_the_text_encoders_and_takes_an_old_version_by_default(
+    onetrainer: dict[str, Any],
+) -> None:
+    assert onetrainer["__version"] == 10
+    trained = {
+        part: onetrainer[part]["train"] for part in ("unet", "text_encoder", "text_encoder_2")
+    }
+    assert trained == {"unet": True, "text_encoder": False, "text_encoder_2": False}
+    assert onetrainer["vae"]["weight_dtype"] == "FLOAT_32"
+
+
+def test_onetrainer_leaves_out_what_fills_no_batch_so_it_takes_more_epochs(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 5)
+    plan = {"batch_size": 4, "steps": 10}
+    place = hand_over_all(dataset, trainers=["onetrainer"], plan=plan)
+    assert json.loads((place / "onetrainer" / "train.json").read_text())["epochs"] == 10
+
+
+def test_a_shell_fills_in_nothing_of_ours(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    text = "$(touch here) ${HOME} `id`"
+    place = hand_over_all(
+        dataset, trainers=["diffusers"], captions={"trigger": ""}, plan={"prompt": text}
+    )
+    script = place / "diffusers" / "train.sh"
+    stub = tmp_path / "bin" / "accelerate"
+    stub.parent.mkdir()
+    stub.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
+    stub.chmod(0o755)
+    environment = {"PATH": f"{stub.parent}:{os.environ['PATH']}", "DIFFUSERS": "/opt/$x y"}
+    done = subprocess.run(
+        ["bash", str(script)], env=environment, capture_output=True, text=True, check=True
+    )
+    words = done.stdout.splitlines()
+    assert text in words and f"/opt/$x y/{DIFFUSERS}" in words
 
 
 def test_onetrainer_takes_lines_for_alternatives_and_some_names_for_masks(

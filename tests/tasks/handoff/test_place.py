@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,42 @@ def test_no_room_is_said_before_anything_is_written(
         hand_over_all(dataset)
     assert not (tmp_path / "d" / "bundles").exists()
     assert not (tmp_path / "d" / "captions.csv").exists()
+
+
+def test_what_others_put_into_a_bundle_stays_and_what_is_ours_goes(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * 2)
+    chosen = {"trainers": ["kohya", "webdataset"], "zip": True}
+    place = hand_over_all(dataset, **chosen)
+    images = place / "kohya" / "images"
+    theirs = [
+        images / "ladies-mirror-1887-03-p0001-1-masklabel.png",
+        images / "ladies-mirror-1887-03-p0001-1.npz",
+        images / "my-extra.jpg",
+        images / "my-extra.txt",
+        images / "notes.txt",
+    ]
+    for path in theirs:
+        path.write_bytes(b"theirs")
+    (images / ".ladies-mirror-1887-03-p0002-1.jpg.partial").write_bytes(b"a killed run's")
+    manifest = dataset.read("manifest.jsonl").splitlines(keepends=True)
+    dataset.write("manifest.jsonl", manifest[0])
+    hand_over_all(dataset, **chosen)
+    assert all(path.read_bytes() == b"theirs" for path in theirs)
+    left = {path.name for path in images.iterdir()} - {path.name for path in theirs}
+    assert left == {f"ladies-mirror-1887-03-p0001-1.{end}" for end in ("jpg", "txt")}
+    assert [path.name for path in (place / "webdataset" / "shards").glob("*.tar")] == ["00000.tar"]
+    with zipfile.ZipFile(place / "kohya.zip") as archive:
+        names = {Path(name).name for name in archive.namelist()}
+    assert not names & {path.name for path in theirs} and "train.sh" in names
+
+
+def test_copies_need_room_where_links_do_not(
+    tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.handoff.run.SPARE", 0)
+    monkeypatch.setattr(Storage, "free_bytes", lambda _: 1000)
+    here = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    hand_over_all(here, trainers=["kohya"])
+    elsewhere = make_dataset("memory://bucket/d", sizes=[(64, 64)])
+    with pytest.raises(DiskLow):
+        hand_over_all(elsewhere, trainers=["kohya"], bundles=str(tmp_path / "bundles"))
