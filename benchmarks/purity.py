@@ -75,7 +75,7 @@ def main() -> None:
         reads = ((str(i), partial(jpeg, gray)) for i, (gray, _) in enumerate(pictures))
         vectors = np.stack([vector for _, vector in clip.embed_images(reads)])
         classes = clip.embed_prompts(prompts.ensembles())
-        margin = by_prompts(vectors, classes, prompts, clip.logit_scale, clip.logit_bias).margin
+        margin = by_prompts(vectors, classes, prompts, clip.logit_scale).margin
         print(f"{clip.name}: {truth.sum()} illustrations, {(~truth).sum()} others")
     print(f"AUC of the margin      {roc_auc_score(truth, margin):.4f}")
     print(f"AUC of the lettering   {roc_auc_score(truth, -lettering):.4f}")

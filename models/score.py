@@ -59,7 +59,8 @@ class Judging(Group):
     likeness to these instead of by prompts."""
     labels: str = ""
     """CSV with the columns file_name and label (illustration, or what else it is; empty where
-    unsure): probabilities are calibrated by it and the purity is measured."""
+    unsure): it decides for these samples, calibrates the probabilities of the others, and
+    measures the purity."""
     prompts: str = ""
     """YAML file with your own prompts; tasks/score/prompts.yaml is the form."""
     select: int = Field(default=0, ge=0, le=10_000_000)
@@ -141,8 +142,8 @@ class PurityVerdict(Record):
     Attributes:
         estimate: Mean probability of the kept samples; no labels needed.
         estimate_before: The same of all samples.
-        measured: Share of illustrations among the labelled samples that were kept, with a 95 %
-            interval (Wilson); without a value where none is labelled.
+        measured: Share of illustrations among the labelled samples that would be kept without
+            their labels, with a 95 % interval (Wilson); without a value where none is labelled.
         labelled: Samples with a label.
         calibrated_by: ``labels`` (these), ``model card`` (those of the small model) or ``nothing``.
         method: ``platt``, ``isotonic`` or ``none``.

@@ -12,6 +12,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
+from pydantic import ValidationError
+
+from models.errors import BadSettings
 from models.records import DroppedLine, Sample
 from tasks.storage import Storage
 
@@ -120,8 +123,21 @@ def image_name(name: str) -> str:
 
 
 def _dropped_lines(output: Storage) -> dict[str, DroppedLine]:
-    lines = map(DroppedLine.model_validate_json, output.lines(DROPPED))
-    return {line.file_name: line for line in lines}
+    dropped: dict[str, DroppedLine] = {}
+    for number, data in enumerate(output.lines(DROPPED), 1):
+        # People edit this file.
+        if not data.strip():
+            continue
+        try:
+            line = DroppedLine.model_validate_json(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise BadSettings(
+                f"{output.path(DROPPED)}, line {number}: {first['msg']}.",
+                "Correct or remove the line.",
+            ) from error
+        dropped[line.file_name] = line
+    return dropped
 
 
 def _is_dropped(name: str, sha256: str, dropped: Mapping[str, DroppedLine]) -> bool:

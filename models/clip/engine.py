@@ -109,12 +109,6 @@ class ClipEngine:
         return float(self._load().model.logit_scale.detach().exp())
 
     @property
-    def logit_bias(self) -> float:
-        """What is then added; 0 for models without a bias."""
-        bias = self._load().model.logit_bias
-        return 0.0 if bias is None else float(bias.detach())
-
-    @property
     def batch_size(self) -> int:
         """Images a batch, as it is now: it halves where a GPU's memory is short."""
         self._load()

@@ -111,16 +111,29 @@ def resolve(settings: ClipSettings) -> tuple[str, str | None]:
 
 
 def describe(settings: ClipSettings) -> str:
-    """What a report calls the model: architecture and weights."""
+    """What a report calls the model: architecture and weights, local ones with their hash."""
+    pretrained = settings.pretrained
     if settings.model == SMALL:
-        return f"{SMALL} (the small model that ships)"
-    if settings.pretrained.startswith(LOCAL):
-        return settings.pretrained
-    if os.path.isfile(settings.pretrained):
-        with open(settings.pretrained, "rb") as weights:
-            digest = hashlib.file_digest(weights, "sha256").hexdigest()[:8]
-        return f"{settings.model}/{os.path.basename(settings.pretrained)} ({digest})"
-    return f"{settings.model}/{settings.pretrained}"
+        return f"{SMALL} (the small model that ships, {_digest(_weights(SHIPPED))})"
+    if pretrained.startswith(LOCAL):
+        return f"{pretrained} ({_digest(_weights(Path(pretrained.removeprefix(LOCAL))))})"
+    if os.path.isfile(pretrained):
+        name = os.path.basename(pretrained)
+        return f"{settings.model}/{name} ({_digest([Path(pretrained)])})"
+    return f"{settings.model}/{pretrained}"
+
+
+def _weights(folder: Path) -> list[Path]:
+    """What decides the embeddings of a model in a folder: its configuration and its weights."""
+    return sorted(path for path in folder.glob("open_clip_*") if path.is_file())
+
+
+def _digest(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:8]
 
 
 def _check(settings: ClipSettings, open_clip: Any) -> None:
@@ -130,7 +143,8 @@ def _check(settings: ClipSettings, open_clip: Any) -> None:
         known = difflib.get_close_matches(settings.model, open_clip.list_models(), 5, 0.3)
         raise BadSettings(
             f"clip.model: open_clip knows no {settings.model}.",
-            f"Perhaps one of {', '.join(known)}; `python -m benchmarks.clip --list` lists all.",
+            f"Perhaps one of {', '.join(known)}; all: "
+            "python -c 'import open_clip; print(open_clip.list_models())'",
         )
     tags = open_clip.list_pretrained_tags_by_model(settings.model)
     is_file = os.path.isfile(settings.pretrained)

@@ -93,7 +93,7 @@ class Scores:
 def judge_purity(
     scores: Scores, settings: ScoreSettings, shipped: tuple[float, float] | None
 ) -> PurityVerdict:
-    """Say what is no illustration, and how pure the rest is.
+    """Say what is no illustration, and how pure the rest is; where a person said it, that holds.
 
     Args:
         scores: Gets its probabilities and the first reasons.
@@ -114,11 +114,18 @@ def judge_purity(
             scores.reasons[i] = "impure"
         elif scores.measures[i].text_area > settings.purity.most_text:
             scores.reasons[i] = "text"
+    # By what the scores alone would keep: labels would prove themselves right.
+    kept = np.array([i not in scores.reasons for i in good[labelled].tolist()], bool)
+    for i, is_illustration in zip(good[labelled].tolist(), truth.tolist(), strict=True):
+        if is_illustration:
+            scores.reasons.pop(i, None)
+        else:
+            scores.reasons.setdefault(i, "impure")
     stays = np.array([i not in scores.reasons for i in good.tolist()], bool)
     return PurityVerdict(
         estimate=_mean(result.probability[stays]),
         estimate_before=_mean(result.probability),
-        measured=wilson(int(truth[stays[labelled]].sum()), int(stays[labelled].sum())),
+        measured=wilson(int(truth[kept].sum()), int(kept.sum())),
         labelled=len(truth),
         calibrated_by=result.by,
         method=result.method,

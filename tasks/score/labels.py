@@ -15,13 +15,15 @@ OTHERS = ("other", "text", "blank", "cover")
 """Labels of what is no illustration, besides the negative classes of the prompts."""
 
 
-def read_labels(place: str, prompts: Prompts, names: Collection[str]) -> dict[str, bool]:
+def read_labels(
+    place: str, prompts: Prompts, names: Collection[str] | None = None
+) -> dict[str, bool]:
     """What a person said: by file name, whether a sample is an illustration.
 
     Args:
         place: Path or fsspec URL of a CSV with commas, semicolons or tabs; empty for none.
         prompts: Their classes may stand as labels, too.
-        names: Samples of the manifest.
+        names: Samples of the manifest; None where there is none yet.
 
     Raises:
         BadSettings: Naming line and cause.
@@ -39,21 +41,24 @@ def read_labels(place: str, prompts: Prompts, names: Collection[str]) -> dict[st
         raise BadSettings(f"labels: {place} is not UTF-8 text.") from error
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        rows = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise BadSettings(f"labels: {place}, line {reader.line_num + 1}: {error}.") from error
     if not {"file_name", "label"} <= set(reader.fieldnames or ()):
         raise BadSettings(f"labels: {place} needs the columns file_name and label.")
     meaning = dict.fromkeys([ILLUSTRATION, *prompts.positive], True)
     meaning |= dict.fromkeys([*OTHERS, *prompts.negative], False)
-    known = set(names)
     labels: dict[str, bool] = {}
-    for row in reader:
+    for line, row in rows:
         said, name = (row["label"] or "").strip().lower(), (row["file_name"] or "").strip()
         if not said:
             continue
-        where = f"labels: {place}, line {reader.line_num}"
+        where = f"labels: {place}, line {line}"
         if said not in meaning:
             cure = f"A label is one of {', '.join(meaning)}, or empty where unsure."
             raise BadSettings(f"{where}: {said!r} is no label.", cure)
-        if name not in known:
+        if names is not None and name not in names:
             raise BadSettings(f"{where}: the manifest has no sample {name!r}.")
         if labels.setdefault(name, meaning[said]) is not meaning[said]:
             raise BadSettings(f"{where}: {name} was said to be something else before.")

@@ -5,7 +5,6 @@ Both are remembered by the hash of the file, so that only what is new or changed
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import partial
 from time import monotonic
@@ -16,7 +15,7 @@ from models.clip.engine import ClipEngine
 from models.errors import BadSettings, InputFault
 from models.records import Fault, Pdf, Sample
 from models.score import Measure
-from tasks.dataset import read_file
+from tasks.dataset import read_file, sample_files
 from tasks.score import measure
 from tasks.score.known import KnownMeasures, KnownVectors
 from tasks.score.purity import FEWEST_EXAMPLES
@@ -55,7 +54,15 @@ def take_measures(run: Session, samples: Sequence[Sample]) -> list[Measure]:
     store = KnownMeasures(run.output, measure.VERSION)
     known = store.load()
     there = run.output.names(THUMBNAILS)
-    new = [s for s in samples if s.sha256 not in known or thumbnail(s) not in there]
+    files = sample_files(run.output)
+    new = [
+        s
+        for s in samples
+        if s.sha256 not in known
+        or thumbnail(s) not in there
+        # Changed or lost since it was looked at.
+        or files.get(s.file_name) != s.bytes
+    ]
     run.progress.start(len(new), "measuring")
     faults: dict[str, Fault] = {}
     unsaved: list[Measure] = []
@@ -117,7 +124,7 @@ def embed(
     Raises:
         StopRun: The model cannot be loaded, or storage failed.
     """
-    store = KnownVectors(run.output, f"{clip.name} {_signature(clip)}")
+    store = KnownVectors(run.output, clip.name)
     known = store.load()
     new = {s.sha256: s for s in samples if s.sha256 not in known}
     run.progress.start(len(new), "embedding")
@@ -144,10 +151,20 @@ def embed(
     return vectors.reshape(len(samples), dim), broken, len(new)
 
 
-def _signature(clip: ClipEngine) -> str:
-    """Tells weights of the same name apart: what they make of a word, coarsely."""
-    (word,) = clip.embed_texts(["engraving"])
-    return hashlib.sha256(np.round(word, 2).tobytes()).hexdigest()[:16]
+def examples(folder: str) -> list[str]:
+    """Names of the user's own pictures of what is wanted.
+
+    Raises:
+        BadSettings: There are too few.
+    """
+    place = Storage(folder)
+    names = sorted(name for name in place.names("") if name.lower().endswith(PICTURES))
+    if len(names) < FEWEST_EXAMPLES:
+        raise BadSettings(
+            f"like: {place.url} holds {len(names)} pictures ({', '.join(PICTURES)}).",
+            f"Put at least {FEWEST_EXAMPLES} there; ten of each kind you want are good.",
+        )
+    return names
 
 
 def embed_examples(clip: ClipEngine, folder: str) -> Vectors:
@@ -161,14 +178,9 @@ def embed_examples(clip: ClipEngine, folder: str) -> Vectors:
         BadSettings: There are too few, or one is unreadable.
     """
     place = Storage(folder)
-    names = sorted(name for name in place.names("") if name.lower().endswith(PICTURES))
-    if len(names) < FEWEST_EXAMPLES:
-        raise BadSettings(
-            f"like: {place.url} holds {len(names)} pictures ({', '.join(PICTURES)}).",
-            f"Put at least {FEWEST_EXAMPLES} there; ten of each kind you want are good.",
-        )
+    reads = ((name, partial(place.read, name)) for name in examples(folder))
     vectors = []
-    for _, vector in clip.embed_images((name, partial(place.read, name)) for name in names):
+    for _, vector in clip.embed_images(reads):
         if isinstance(vector, InputFault):
             raise BadSettings(f"like: {vector.message}", "Replace the file or take it away.")
         vectors.append(vector)

@@ -43,24 +43,22 @@ class Margins:
         return Margins(margin, wanted, unwanted)
 
 
-def by_prompts(
-    vectors: Vectors, classes: Vectors, prompts: Prompts, scale: float, bias: float
-) -> Margins:
+def by_prompts(vectors: Vectors, classes: Vectors, prompts: Prompts, scale: float) -> Margins:
     """Compare samples with prompts.
 
     The margin is the log-odds of a positive against a negative class under the model's own softmax:
-    the difference of the log-mean-exps of their logits, which are cosines times the model's scale,
-    plus its bias. Means, so that a side does not win by having more classes.
+    the difference of the log-mean-exps of their logits, which are cosines times the model's scale
+    (a bias, where a model has one, would cancel). Means, so that a side does not win by having more
+    classes.
 
     Args:
         vectors: (n, dim) samples.
         classes: (classes, dim) in the order of :meth:`Prompts.ensembles`.
         prompts: The classes.
         scale: The model's ``logit_scale``.
-        bias: The model's ``logit_bias``.
     """
     positives, negatives = list(prompts.positive), list(prompts.negative)
-    logits = (vectors @ classes.T).astype(np.float64) * scale + bias
+    logits = (vectors @ classes.T).astype(np.float64) * scale
     good, bad = logits[:, : len(positives)], logits[:, len(positives) :]
     return Margins(
         margin=_log_mean(good) - _log_mean(bad),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from time import monotonic
 
@@ -11,25 +12,31 @@ from prefect import task
 
 from models.clip.engine import ClipEngine
 from models.clip.errors import ClipMissing
+from models.clip.int8 import check_int8
 from models.errors import BadSettings
 from models.records import Sample
 from models.score import Measure, ScoreSettings, Verdict
 from tasks.dataset import read_all, read_file, settle
 from tasks.retry import RETRIED
 from tasks.score import judge, report, words
-from tasks.score.calibration import SHIPPED
+from tasks.score.calibration import SHIPPED, sigmoid
 from tasks.score.duplicates import SIDE, Picture
 from tasks.score.labels import read_labels
 from tasks.score.look import embed, embed_examples, take_measures
 from tasks.score.map import lay_out
 from tasks.score.measure import small_picture
 from tasks.score.prompts import Prompts, read_prompts
-from tasks.score.purity import by_examples, by_prompts
+from tasks.score.purity import Margins, by_examples, by_prompts
+from tasks.score.vectors import Vectors
 from tasks.score.write import VERDICT, drop, write_scores
 from tasks.session import Session
 from tasks.worker import peak_bytes
 
 LIBRARIES = ("open_clip", "sklearn", "pyarrow")
+CHECKED = 200
+"""Samples on which INT8 is compared with fp32, at most."""
+PICTURES = 2048
+"""Pictures of copies kept in memory, 64 KB each."""
 SMALL_NOTE = (
     "Scored with the small model that ships, which knows kinds of print and little else: it tells "
     "illustrations from text, blank paper and covers. A full model (--clip.model ViT-B-32-256 "
@@ -94,14 +101,14 @@ class Scoring:
         faults = {i: m.fault for i, m in enumerate(self.measures) if m.fault}
         good = [i for i in range(len(self.samples)) if i not in faults]
         with ClipEngine(self.settings.clip) as clip:
+            anchors, compare = self._comparison(clip)
+            if self.settings.clip.precision == "int8" and good:
+                # One model at a time.
+                clip.close()
+                self._check_int8(good, compare)
             vectors, broken, self.embedded = embed(self.run, clip, [self.samples[i] for i in good])
-            if self.settings.like:
-                margins = by_examples(vectors, embed_examples(clip, self.settings.like))
-            else:
-                classes = clip.embed_prompts(self.prompts.ensembles())
-                vectors = vectors.reshape(len(vectors), classes.shape[1])
-                scale, bias = clip.logit_scale, clip.logit_bias
-                margins = by_prompts(vectors, classes, self.prompts, scale, bias)
+            vectors = vectors.reshape(len(good), anchors.shape[1])
+            margins = compare(vectors)
             self.scored_by, self.small = clip.name, clip.small
         faults |= {good[i]: fault for i, fault in broken.items()}
         self.scores = judge.Scores(
@@ -114,12 +121,41 @@ class Scoring:
         )
         self.scores.vectors[good] = vectors
 
+    def _comparison(self, clip: ClipEngine) -> tuple[Vectors, Callable[[Vectors], Margins]]:
+        """What samples are compared with, and how."""
+        if self.settings.like:
+            examples = embed_examples(clip, self.settings.like)
+            return examples, partial(by_examples, examples=examples)
+        classes = clip.embed_prompts(self.prompts.ensembles())
+        scale = clip.logit_scale
+        return classes, partial(by_prompts, classes=classes, prompts=self.prompts, scale=scale)
+
+    def _check_int8(self, good: list[int], compare: Callable[[Vectors], Margins]) -> None:
+        """See that INT8 decides as fp32 does, on samples from all over the dataset.
+
+        Raises:
+            Int8Refused: It does not.
+        """
+        some = [self.samples[i].file_name for i in good[:: -(-len(good) // CHECKED)]]
+        self.run.progress.start(2 * len(some), "checking int8")
+
+        def read(name: str) -> bytes:
+            self.run.progress.advance()
+            return read_file(self.run.output, name)
+
+        check_int8(
+            self.settings.clip,
+            [(name, partial(read, name)) for name in some],
+            lambda vectors: sigmoid(compare(vectors).margin) >= self.settings.purity.threshold,
+        )
+        self.run.progress.stop()
+
     def judge(self) -> None:
         """Decide what becomes of each sample."""
         scores, settings = self.scores, self.settings
         known = None if settings.like or settings.prompts else SHIPPED.get(settings.clip.model)
         purity = judge.judge_purity(scores, settings, known)
-        judge.judge_duplicates(scores, settings, cache(self._picture))
+        judge.judge_duplicates(scores, settings, lru_cache(PICTURES)(self._picture))
         selection = judge.judge_selection(scores, settings.select)
         spread = judge.judge_spread(scores, settings)
         scores.place = np.zeros((len(scores.samples), 2), np.float32)

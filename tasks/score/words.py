@@ -65,7 +65,9 @@ def purity(verdict: Verdict) -> str:
     guess = f"estimated without labels {percent(found.estimate)}"
     if found.estimate_before is not None:
         guess += f" (before: {percent(found.estimate_before)})"
-    return f"{rate(found.measured)} by labels; {guess}" if found.measured.value else guess
+    if found.measured.value is None:
+        return guess
+    return f"{rate(found.measured)} by labels; {guess}"
 
 
 def calibration(verdict: Verdict) -> str:

@@ -80,6 +80,7 @@ def test_extraction_finds_nothing_to_do_after_scoring(
     assert not {path for path in changed if ".intaglio" not in path.parts}
 
 
+@pytest.mark.nightly
 def test_a_killed_scoring_goes_on_to_the_same_dataset(
     scored: tuple[Path, str], start: Start, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import DiskLow, StorageGone
+from models.errors import DiskLow, StorageRefused
 from tasks import package
 from tasks.session import Session
 from tests.tasks.conftest import OpenSession
@@ -58,18 +58,20 @@ def test_a_sample_that_vanishes_while_packing_stops_the_run(
 ) -> None:
     run = open_session(tmp_path, output, run={"scratch": str(tmp_path / "not yet there")})
     run.output.write("manifest.jsonl", LOST)
-    with pytest.raises(StorageGone, match=r"p1-1\.jpg vanished"):
+    with pytest.raises(StorageRefused, match=r"p1-1\.jpg vanished") as error:
         package.package(run)
+    assert f"flows.verify --output {run.output.url} --repair" in error.value.cure
     assert set(run.output.names("")) == {"manifest.jsonl"}
 
 
-def test_a_sample_somebody_changed_is_never_packed(
+def test_a_sample_somebody_changed_is_neither_packed_nor_removed(
     tmp_path: Path, open_session: OpenSession, output: str
 ) -> None:
     run = open_session(tmp_path, output)
     run.output.write("images/v/p1-1.jpg", b"?")
     run.output.write("manifest.jsonl", LOST)
-    with pytest.raises(StorageGone, match="changed by somebody else"):
+    with pytest.raises(StorageRefused, match="is not the file that was written") as error:
         package.package(run)
-    # Gone, it is made again by the next run.
-    assert set(run.output.names("")) == {"manifest.jsonl"}
+    assert f"flows.verify --output {run.output.url} --repair" in error.value.cure
+    assert set(run.output.names("")) == {"manifest.jsonl", "images/v/p1-1.jpg"}
+    assert run.output.read("images/v/p1-1.jpg") == b"?"

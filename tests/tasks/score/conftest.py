@@ -33,7 +33,8 @@ def score(model: str) -> Iterator[Score]:
 
     def run(output: str, **settings: object) -> Scoring:
         settings.setdefault("purity", {"threshold": 0})
-        chosen = ScoreSettings(dataset=output, clip={"pretrained": model}, **settings)
+        settings.setdefault("clip", {"pretrained": model})
+        chosen = ScoreSettings(dataset=output, **settings)
         scoring = Scoring(open_dataset(output), chosen)
         for stage in (scoring.look, scoring.embed, scoring.judge, scoring.write, scoring.report):
             stage()

@@ -87,6 +87,7 @@ def test_labels_are_read_as_spreadsheets_write_them(tmp_path: Path) -> None:
         ("images/x.jpg,text\n", "line 2: the manifest has no sample 'images/x.jpg'"),
         (f"{NAMES[0]},text\n{NAMES[0]},illustration\n", "line 3: "),
         (f"{NAMES[0]},\n", "no label filled in"),
+        (f'{NAMES[0]},"{"x" * 200_000}\n', "line 2: field larger than"),
     ],
 )
 def test_bad_labels_are_named(rows: str, words: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import StorageGone
+from models.errors import BadSettings, StorageGone
 from models.records import Sample
 from tasks import package
 from tasks.dataset import (
@@ -94,3 +94,18 @@ def test_a_sample_cut_again_counts_as_unjudged(dataset: tuple[Storage, list[Samp
     assert list(read_samples(storage)) == again and not read_dropped(storage)
     assert not storage.names("dropped")
     assert storage.read(again[0].file_name) == b"other pixels"
+
+
+def test_what_people_edit_may_have_empty_lines_and_bad_ones_are_named(
+    dataset: tuple[Storage, list[Sample]],
+) -> None:
+    storage, samples = dataset
+    write_dropped(storage, samples, {s.file_name: "impure" for s in samples[:2]})
+    first, second = storage.lines("dropped.jsonl")
+    storage.write("dropped.jsonl", b"\n" + second + b"\n\r\n")
+    settle(storage)
+    assert read_dropped(storage) == {samples[1].file_name: "impure"}
+    storage.write("dropped.jsonl", second + b"\n" + first[:-9] + b"\n")
+    with pytest.raises(BadSettings, match=r"dropped\.jsonl, line 2: ") as error:
+        settle(storage)
+    assert "remove the line" in error.value.cure

@@ -90,7 +90,7 @@ def test_margins_use_the_scale_of_the_model() -> None:
     )
     classes = np.eye(3, dtype=np.float32)
     vectors = unit(np.array([[1.0, 0, 0.2], [0, 0, 1.0]]))
-    found = by_prompts(vectors, classes, prompts, 10, -3)
+    found = by_prompts(vectors, classes, prompts, 10)
     logits = vectors.astype(float) * 10
     odds = np.log(np.exp(logits[:, :2]).mean(1)) - logits[:, 2]
     assert found.margin == pytest.approx(odds, abs=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from io import BytesIO
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from models.clip.errors import Int8Refused
 from models.errors import BadSettings
 from tasks.dataset import read_dropped
+from tasks.score import words
 from tasks.storage import Storage
 from tests.resources.make_dataset import jpeg, make_dataset, read_lines
 from tests.tasks.detect.drawn import text_page
@@ -81,21 +84,64 @@ def test_a_bad_file_costs_that_sample_with_its_reason(tmp_path: Path, score: Sco
     assert len(places(storage.url)["images"]) == 4
 
 
-def test_only_what_is_new_is_embedded(output: str, score: Score) -> None:
-    storage = Storage(output)
+def test_only_what_is_new_is_embedded(tmp_path: Path, score: Score) -> None:
+    storage = Storage(str(tmp_path / "out"))
     made = files(6)
     make_dataset(storage, made.items())
-    first = score(output)
+    first = score(storage.url)
     assert first.verdict.embedded == 6
     table, page = storage.read("scores.parquet"), storage.read("report/data.js")
-    again = score(output)
+    again = score(storage.url)
     assert again.verdict.embedded == 0
     assert (storage.read("scores.parquet"), storage.read("report/data.js")) == (table, page)
     # Names do not matter, bytes do.
     renamed = dict(zip([*list(made)[1:], "new/p0001-1.jpg"], made.values(), strict=True))
     renamed["paper-1880/p0002-1.jpg"] = jpeg(drawing(50))
     make_dataset(storage, renamed.items())
-    assert score(output).verdict.embedded == 1
+    assert score(storage.url).verdict.embedded == 1
+
+
+def test_what_was_lost_or_changed_since_is_seen(tmp_path: Path, score: Score) -> None:
+    storage = Storage(str(tmp_path / "out"))
+    samples = make_dataset(storage, files(4).items())
+    score(storage.url)
+    storage.remove(samples[0].file_name)
+    storage.write(samples[1].file_name, jpeg(drawing(77)))
+    scores = score(storage.url).scores
+    assert {at: fault.kind for at, fault in scores.faults.items()} == {
+        0: "missing_file",
+        1: "changed_file",
+    }
+
+
+def test_other_weights_of_the_image_tower_embed_anew(
+    tmp_path: Path, model: str, score: Score
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    storage = Storage(str(tmp_path / "out"))
+    make_dataset(storage, files(3).items())
+    folder = tmp_path / "model"
+    shutil.copytree(model.removeprefix("local-dir:"), folder)
+    clip = {"pretrained": f"local-dir:{folder}"}
+    assert score(storage.url, clip=clip).verdict.embedded == 3
+    assert score(storage.url, clip=clip).verdict.embedded == 0
+    weights = load_file(folder / "open_clip_model.safetensors")
+    weights["visual.proj"] = -weights["visual.proj"]
+    save_file(weights, folder / "open_clip_model.safetensors")
+    assert score(storage.url, clip=clip).verdict.embedded == 3
+
+
+def test_int8_that_decides_otherwise_is_refused(
+    tmp_path: Path, model: str, score: Score, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    storage = Storage(str(tmp_path / "out"))
+    # Nearly one picture: what tells them apart is less than what INT8 rounds away.
+    alike = {f"v/p{n:04d}-1.jpg": jpeg(drawing(1), 90 + n) for n in range(1, 5)}
+    make_dataset(storage, alike.items())
+    with pytest.raises(Int8Refused, match="On 4 samples"):
+        score(storage.url, clip={"pretrained": model, "precision": "int8"})
 
 
 def test_labels_measure_the_purity(tmp_path: Path, score: Score) -> None:
@@ -110,9 +156,19 @@ def test_labels_measure_the_purity(tmp_path: Path, score: Score) -> None:
     assert found.measured.low == pytest.approx(0.510, abs=0.001), "Wilson, 4 of 4"
     loose = {"threshold": 0, "most_text": 1}
     found = score(storage.url, labels=str(labels), purity=loose).verdict.purity
-    assert found.measured.value == pytest.approx(4 / 6)
+    assert found.measured.value == pytest.approx(4 / 6), "the labels have no say in that"
+    assert set(read_dropped(storage).values()) == {"impure"}, "but in what stays"
     # A changed filter brings files back.
+    score(storage.url, purity=loose)
     assert len(places(storage.url)["images"]) == 6 and not read_lines(storage, "dropped.jsonl")
+    # One label, and against the scores.
+    labels.write_text("file_name,label\nimages/text/p0001-1.jpg,illustration\n")
+    found = score(storage.url, labels=str(labels)).verdict
+    assert read_dropped(storage) == {"images/text/p0002-1.jpg": "text"}
+    labels.write_text("file_name,label\nimages/text/p0001-1.jpg,text\n")
+    found = score(storage.url, labels=str(labels), purity=loose).verdict
+    assert found.purity.measured.value == 0
+    assert dict(words.rows(found))["purity"].startswith("0.0 % (0.0 % to ")
 
 
 def test_likeness_to_a_folder(tmp_path: Path, score: Score) -> None:
