@@ -31,10 +31,14 @@ from models.records import Summary
 from models.score import PipelineSettings, Verdict
 from models.settings import Settings
 from tasks import session
+from tasks.captions.clip import read_vocabulary
 from tasks.discover import discover
+from tasks.lora.base import check_base, choose_device
 from tasks.plan import finished
 from tasks.report import print_table
-from tasks.score.look import REPORT
+from tasks.score.labels import read_labels
+from tasks.score.look import REPORT, examples
+from tasks.score.prompts import read_prompts
 from tasks.score.run import check_libraries
 from tasks.storage import Storage
 
@@ -48,7 +52,7 @@ class Command(PipelineSettings, CommandLine):
 @flow(name="pipeline", persist_result=False)
 def pipeline(settings: PipelineSettings) -> tuple[Summary, Verdict]:
     """From an archive to a scored dataset, and to bundles for trainers."""
-    check_libraries()
+    check(settings)
     extraction = Settings(**{name: getattr(settings, name) for name in Settings.model_fields})
     try:
         run = session.begin(extraction)
@@ -71,11 +75,28 @@ def pipeline(settings: PipelineSettings) -> tuple[Summary, Verdict]:
     return summary, verdict
 
 
+def check(settings: PipelineSettings) -> None:
+    """See that no later stage will lack what it needs, before hours of extraction.
+
+    Raises:
+        StopRun: A library, a file, a GPU or a model is missing or will not do.
+    """
+    check_libraries()
+    read_labels(settings.labels, read_prompts(settings.prompts))
+    if settings.like:
+        examples(settings.like)
+    if (settings.trainers or settings.train) and "clip" in settings.captions.by:
+        read_vocabulary(settings.captions.vocabulary)
+    if settings.train:
+        choose_device(settings.plan.precision, settings.lora.allow_cpu)
+        check_base(settings.lora.base_model or settings.plan.base_model)
+
+
 def main(arguments: list[str]) -> ExitCode:
     """The command ``python -m flows.pipeline``."""
     command = parse_as(Command, "python -m flows.pipeline", __doc__ or "", arguments)
     settings = tree_of(command, PipelineSettings)
-    check_libraries()
+    check(settings)
     print("Starting Prefect ...", file=sys.stderr)
     summary, verdict = pipeline(settings)
     print_table(summary, settings.output)
