@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from models.finetune import FinetuneSettings, Pairs, Trained
 from models.train import TrainerFailed
+from tasks.end import end
 from tasks.storage import Storage
 
 RUN = "run"
@@ -27,8 +27,6 @@ BEST = "best.pt"
 RECORD = "trained.json"
 EVERY_S = 0.3
 """Seconds between two looks at what the trainer has written."""
-GRACE_S = 30
-"""Seconds the trainer has to end when it is told to."""
 logger = logging.getLogger("intaglio.finetune")
 
 
@@ -125,7 +123,7 @@ def train(
         try:
             stopped = _look_after(process, folder, settings.training.patience, note)
         finally:
-            _end(process)
+            end(process)
     if process.returncode and not stopped:
         tail = log.read_text(errors="replace").splitlines()[-8:]
         said = f"open_clip's trainer ended with exit code {process.returncode}. {log} ends:"
@@ -204,17 +202,6 @@ def _keep_if(latest: Path, wanted: int) -> int:
     else:
         partial.unlink()
     return epoch
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the launcher and the processes it started."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def _environment(settings: FinetuneSettings) -> dict[str, str]:

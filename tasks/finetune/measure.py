@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from PIL import Image
-from sklearn.metrics import roc_auc_score
 
 from models.clip.engine import ClipEngine
 from models.errors import InputFault
@@ -71,6 +70,8 @@ def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
 
 
 def _auc(judged: Sequence[Judged]) -> float:
+    from sklearn.metrics import roc_auc_score
+
     truth = [each.kind in ILLUSTRATIONS for each in judged]
     return float(roc_auc_score(truth, [_margin(each) for each in judged]))
 

@@ -57,21 +57,30 @@ def read_table(source: str, side: int) -> list[Pair]:
         side: Of the model's input, in pixels.
 
     Raises:
-        BadSettings: There is no such table, or a column is missing.
+        BadSettings: There is no such table, or it is not as it should be.
     """
     folder, name = posixpath.split(source)
     storage = Storage(folder or ".")
     try:
-        text = storage.read(name).decode()
+        text = storage.read(name).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise BadSettings(f"source: there is no {source}.") from error
-    rows = list(csv.DictReader(io.StringIO(text), delimiter="\t"))
-    if not rows or not {"filepath", "title"} <= rows[0].keys():
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"source: {source} is not UTF-8 text.") from error
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t")
+    try:
+        rows = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise BadSettings(f"source: {source}, line {reader.line_num + 1}: {error}.") from error
+    if not rows or not {"filepath", "title"} <= rows[0][1].keys():
         raise BadSettings(f"source: {source} needs the columns filepath and title, tab-separated.")
     pairs = []
-    for row in rows:
-        path, work = row["filepath"], row.get("work") or row["filepath"]
-        pairs.append(Pair(path, row["title"], work, _opener(storage, path, round(side * ROOM))))
+    for line, row in rows:
+        path, title = row["filepath"], row["title"]
+        if not path or title is None:
+            raise BadSettings(f"source: {source}, line {line}: filepath or title is missing.")
+        work = row.get("work") or path
+        pairs.append(Pair(path, title, work, _opener(storage, path, round(side * ROOM))))
     return pairs
 
 

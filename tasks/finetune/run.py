@@ -23,6 +23,7 @@ from tasks.finetune.model import configuration, image_side, model_argument
 from tasks.finetune.prints import Print, make_prints
 from tasks.finetune.source import is_shards, load_prints, prepare, shards
 from tasks.progress import Progress
+from tasks.retry import RETRIED
 from tasks.storage import Storage
 
 MODEL = "model"
@@ -127,13 +128,13 @@ def _judge_fold(
     folder.write("judged.json", JUDGED.dump_json(found))
 
 
-@task(name="load prints", persist_result=False)
+@task(name="load prints", **RETRIED)
 def load_task(settings: FinetuneSettings) -> list[Print]:
     """The prints of a labelled folder."""
     return load_prints(settings)
 
 
-@task(name="cross-validate", persist_result=False)
+@task(name="cross-validate", **RETRIED)
 def cross_validate_task(
     settings: FinetuneSettings, output: Storage, prints: list[Print]
 ) -> PrintFigures:
@@ -141,7 +142,7 @@ def cross_validate_task(
     return cross_validate(settings, output, prints)
 
 
-@task(name="train", persist_result=False)
+@task(name="train", **RETRIED)
 def fit_task(
     settings: FinetuneSettings, output: Storage, prints: list[Print] | None
 ) -> tuple[Pairs, Trained | None]:

@@ -87,6 +87,19 @@ def test_a_table_says_what_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "bad.tsv").write_text("file,caption\na.png,b\n")
     with pytest.raises(BadSettings, match="filepath and title"):
         read_table(str(tmp_path / "bad.tsv"), 64)
+    (tmp_path / "latin.tsv").write_bytes(b"filepath\ttitle\na.png\t\xe9\n")
+    with pytest.raises(BadSettings, match="not UTF-8"):
+        read_table(str(tmp_path / "latin.tsv"), 64)
+    (tmp_path / "short.tsv").write_text("\ufefffilepath\ttitle\twork\na.png\tb\nc.png\n")
+    with pytest.raises(BadSettings, match="line 3: filepath or title is missing"):
+        read_table(str(tmp_path / "short.tsv"), 64)
+
+
+def test_a_missing_library_can_be_named() -> None:
+    """The command can be imported without what it then finds missing."""
+    missing = ("sklearn", "pandas", "webdataset", "open_clip_train", "torch")
+    block = "".join(f"sys.modules[{name!r}] = None; " for name in missing)
+    subprocess.run([sys.executable, "-c", f"import sys; {block}import flows.finetune"], check=True)
 
 
 def test_works_are_held_out_by_name_alone_and_one_is_too_few() -> None:
