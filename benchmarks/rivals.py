@@ -120,7 +120,6 @@ def functions(archive: Path, output: Path, ready: Ready) -> Result:
     cv2.setNumThreads(1)
     settings = settings_of(archive, output)
     recipe = Keys(settings).recipe
-    method = settings.triage.method
     ready()
     pages = kept = 0
     for path in pdfs(archive):
@@ -130,7 +129,7 @@ def functions(archive: Path, output: Path, ready: Ready) -> Result:
         pdf = pdf.model_copy(update={"sha256": work.hash_file(str(path))})
         for index in range(facts.page_count):
             pages += 1
-            look = work.look(str(path), (), index, settings.read, method, "")
+            look = work.look(str(path), (), index, settings.read, settings.triage, "")
             assert look.detection is not None
             regions = decide(look.detection, settings).regions
             if not regions:
