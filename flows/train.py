@@ -4,12 +4,14 @@ python -m flows.train --bundle dataset/bundles/kohya
 python -m flows.train --bundle dataset/bundles/kohya --by launch --home ~/sd-scripts
 
 builtin trains here, on any bundle with a folder of pictures. It writes lora-diffusers.safetensors
-and lora-kohya.safetensors, sample images, training.json and TensorBoard's logs to --output, and to
-MLflow if there is one. Run again after an interruption, it goes on from its last checkpoint, to the
-same weights. The defaults fit a GPU of 16 GB; docs/train.md explains them.
+and lora-kohya.safetensors, sample images, training.json and TensorBoard's logs to --output, by
+default a folder of its own in BUNDLE/output/, and to MLflow if there is one. Run again after an
+interruption, it goes on from its last checkpoint, to the same weights. The defaults fit a GPU of
+16 GB; docs/train.md explains them.
 
 launch runs another project's trainer with the bundle, shows the command and what it prints, and
-ends as it ends. Run again, it goes on from the trainer's own last checkpoint.
+ends as it ends; the LoRA goes to BUNDLE/output/. Run again, it goes on from the trainer's own last
+checkpoint.
 
 Exit codes: 0 done, 2 bad usage or settings, a missing trainer, no GPU, 3 stopped and resumable (the
 trainer failed, disk full, output in use), 130 interrupted and resumable.
@@ -17,7 +19,6 @@ trainer failed, disk full, output in use), 130 interrupted and resumable.
 
 from __future__ import annotations
 
-import logging
 import sys
 
 from prefect import flow, get_run_logger
@@ -28,6 +29,7 @@ from rich.table import Table
 from flows.command import CommandLine, parse_as, run_command, tree_of
 from models.errors import ExitCode, StopRun
 from models.train import Trained, TrainSettings
+from tasks.lora.launch import Launch
 from tasks.lora.run import begin, train_task
 
 
@@ -52,12 +54,12 @@ def main(arguments: list[str]) -> ExitCode:
     command = parse_as(Command, "python -m flows.train", __doc__ or "", arguments)
     settings = tree_of(command, TrainSettings)
     # What cannot work is said before Prefect starts.
-    begin(settings)
+    ready = begin(settings)
     print("Starting Prefect ...", file=sys.stderr)
-    logging.getLogger("intaglio").setLevel(logging.INFO)
     trained = train(settings)
-    if trained is None:
+    if trained is None or isinstance(ready, Launch):
         return ExitCode.OK
+    place = ready.output.url
     table = Table(show_header=False, box=None, padding=(0, 2))
     ends = {
         "steps": "all steps done",
@@ -67,8 +69,8 @@ def main(arguments: list[str]) -> ExitCode:
     for name, value in (
         ("steps", f"{trained.steps:,} ({trained.epochs:g} epochs), {ends[trained.ended]}"),
         ("loss", f"{trained.loss_first:.4f} at first, {trained.loss_last:.4f} at last"),
-        ("LoRA", f"{settings.place}/{trained.diffusers}"),
-        ("", f"{settings.place}/{trained.kohya}"),
+        ("LoRA", f"{place}/{trained.diffusers}"),
+        ("", f"{place}/{trained.kohya}"),
     ):
         table.add_row(f"[bold]{name}[/bold]", escape(value))
     Console().print(table)

@@ -50,7 +50,9 @@ class TrainSettings(Group):
     bundle: str = Field(min_length=1)
     """Folder of a bundle that flows.handoff made, for instance DATASET/bundles/kohya."""
     output: str = ""
-    """Folder or fsspec URL of the LoRA, its checkpoints and logs; empty takes BUNDLE/output."""
+    """builtin: folder or fsspec URL of the LoRA, its checkpoints and logs; empty takes a folder in
+    BUNDLE/output/ named after what decides the weights, so that a dataset that has grown gets
+    another."""
     by: Literal["builtin", "launch"] = "builtin"
     """builtin trains here; launch runs the trainer the bundle was made for."""
     home: str = ""
@@ -60,11 +62,6 @@ class TrainSettings(Group):
     tracking_uri: str = ""
     """MLflow server or folder for settings, metrics and the LoRA; empty takes MLFLOW_TRACKING_URI,
     and without that nothing is sent."""
-
-    @property
-    def place(self) -> str:
-        """Where the LoRA goes."""
-        return self.output or f"{self.bundle.rstrip('/')}/output"
 
 
 class TrainerMissing(StopRun):
@@ -86,6 +83,7 @@ class Trained(Record):
     """``training.json``: what a training came to.
 
     Attributes:
+        key: Of what decides the weights: dataset, captions, plan, base model.
         steps: Optimiser steps done.
         ended: Why it ended: ``steps``, ``epochs`` or ``flat`` (validation loss no longer falls).
         loss_first: Mean loss of the first tenth of the steps.
@@ -95,6 +93,7 @@ class Trained(Record):
         kohya: The same in kohya's.
     """
 
+    key: str
     steps: int
     epochs: float
     ended: Literal["steps", "epochs", "flat"]

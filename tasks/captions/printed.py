@@ -29,7 +29,7 @@ def printed_captions(
         BadSettings: The PDFs are not where they were.
     """
     # Passwords are written nowhere, so encrypted PDFs stay closed.
-    made_with = settings_of_last_run(output, [])
+    made_with = settings_of_last_run(output)
     settings = Settings.model_validate({**made_with, "output": output.url})
     captions: dict[str, str] = {}
     unread = 0

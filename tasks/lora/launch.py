@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,13 +14,14 @@ from time import monotonic
 from models.errors import BadSettings
 from models.handoff import Bundle
 from models.train import TrainerFailed, TrainerMissing, TrainSettings
+from tasks.end import end
 from tasks.handoff.content import TRAIN
 from tasks.storage import Storage
 
 NEEDS = {"kohya": "accelerate", "diffusers": "accelerate", "simpletuner": "simpletuner"}
 """Programs that must be on the PATH, by trainer."""
-
-
+VENVS = ("venv", ".venv")
+"""Where a trainer's README has its environment made, in the trainer's folder."""
 BAR_EVERY_S = 10.0
 """Seconds between two states of a progress bar that are told."""
 
@@ -34,7 +34,8 @@ class Launch:
         bundle: The bundle's record.
 
     Raises:
-        BadSettings: The bundle is for no trainer, or not on this machine's disk.
+        BadSettings: The bundle is for no trainer, or not on this machine's disk, or an output is
+            named.
         TrainerMissing: The trainer is not installed.
     """
 
@@ -51,22 +52,30 @@ class Launch:
                 f"bundle: that of {bundle.trainer} is no trainer's.",
                 "Launch one of kohya, diffusers, ai-toolkit, onetrainer, simpletuner, open-clip.",
             )
+        if settings.output:
+            raise BadSettings(
+                "output: a launched trainer writes into the bundle.",
+                "Leave --output out: the LoRA goes to the bundle's own output/.",
+            )
         self.environment = dict(os.environ)
+        path = [self.environment.get("PATH", os.defpath)]
         if bundle.home:
-            self._find_home(settings, bundle)
-        # What stands beside this Python comes first, as in an activated environment.
-        beside = os.path.dirname(sys.executable)
-        path = os.pathsep.join([beside, self.environment.get("PATH", os.defpath)])
-        self.environment["PATH"] = path
+            home = self._find_home(settings, bundle)
+            self.environment[bundle.home] = str(home)
+            # The trainer's own environment, if it has one, goes before whatever is activated.
+            path = [*(str(b) for v in VENVS if (b := home / v / "bin").is_dir()), *path]
+        # What stands beside this Python is better than nothing.
+        path.append(os.path.dirname(sys.executable))
+        self.environment["PATH"] = os.pathsep.join(path)
         program = NEEDS.get(bundle.trainer)
-        if program and shutil.which(program, path=path) is None:
+        if program and shutil.which(program, path=self.environment["PATH"]) is None:
             raise TrainerMissing(
                 f"{bundle.trainer} needs {program}, which is not on the PATH.",
                 f"Install the trainer as its README says (pip install {program}), or activate its "
                 "environment first.",
             )
 
-    def _find_home(self, settings: TrainSettings, bundle: Bundle) -> None:
+    def _find_home(self, settings: TrainSettings, bundle: Bundle) -> Path:
         home = settings.home or os.environ.get(bundle.home, "")
         cure = f"Give its folder with --home, or set {bundle.home}."
         if not home:
@@ -75,7 +84,7 @@ class Launch:
             raise TrainerMissing(
                 f"{home} has no {bundle.program}: it is no {bundle.trainer}.", cure
             )
-        self.environment[bundle.home] = str(Path(home).resolve())
+        return Path(home).resolve()
 
     @property
     def command(self) -> str:
@@ -113,9 +122,7 @@ class Launch:
                 if text := line.rstrip():
                     tell(text)
             code = process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-            raise
+        finally:
+            end(process)
         if code:
             raise TrainerFailed(f"{self.script} ended with exit code {code}.")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +20,7 @@ RUN = "mlflow.json"
 """Which run of MLflow's this is, so that a resumed training goes on in it."""
 EXPERIMENT, MODEL = "intaglio", "intaglio-lora"
 """Names at MLflow."""
+logger = logging.getLogger("intaglio.train")
 
 
 class Log:
@@ -43,6 +46,7 @@ class Log:
         if output.local:
             self._board = SummaryWriter(output.path(FOLDER), purge_step=start + 1)
         self._client: Any = None
+        self._run = ""
         uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
         if uri:
             self._begin(uri, about)
@@ -88,15 +92,13 @@ class Log:
     ) -> None:
         if self._board is not None:
             self._board.close()
-        if self._client is not None:
-            self._client.set_terminated(self._run, "FAILED" if error else "FINISHED")
+        self._tell("set_terminated", self._run, "FAILED" if error else "FINISHED")
 
     def number(self, name: str, value: float, step: int) -> None:
         """Tell a metric."""
         if self._board is not None:
             self._board.add_scalar(name, value, step)
-        if self._client is not None:
-            self._client.log_metric(self._run, name, value, step=step)
+        self._tell("log_metric", self._run, name, value, step=step)
 
     def image(self, name: str, image: Any, step: int) -> None:
         """Show a Pillow image."""
@@ -104,21 +106,43 @@ class Log:
 
         if self._board is not None:
             self._board.add_image(name, np.asarray(image), step, dataformats="HWC")
-        if self._client is not None:
-            self._client.log_image(self._run, image, artifact_file=f"images/{name}-{step}.png")
+        self._tell("log_image", self._run, image, artifact_file=f"images/{name}-{step}.png")
 
-    def register(self, files: list[str], tags: dict[str, str]) -> None:
+    def register(self, files: Mapping[str, bytes], tags: dict[str, str]) -> None:
         """Hand the finished files over, and register them as a version of a model."""
         if self._client is None:
             return
+        from mlflow.exceptions import MlflowException
+
+        try:
+            self._register(files, tags)
+        except (MlflowException, OSError) as error:
+            self._lose(error)
+
+    def _tell(self, method: str, *arguments: Any, **named: Any) -> None:
+        """Tell MLflow, if there is one; a server that is lost costs a warning, not the training."""
+        if self._client is None:
+            return
+        from mlflow.exceptions import MlflowException
+
+        try:
+            getattr(self._client, method)(*arguments, **named)
+        except (MlflowException, OSError) as error:
+            self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        self._client = None
+        logger.warning("MLflow is lost, and the training goes on without it: %s", error)
+
+    def _register(self, files: Mapping[str, bytes], tags: dict[str, str]) -> None:
         import tempfile
 
         from mlflow.exceptions import MlflowException
 
         with tempfile.TemporaryDirectory() as folder:
-            for name in files:
+            for name, data in files.items():
                 path = Path(folder) / name
-                path.write_bytes(self._output.read(name))
+                path.write_bytes(data)
                 self._client.log_artifact(self._run, str(path), "lora")
         for key, value in tags.items():
             self._client.set_tag(self._run, key, value)

@@ -77,7 +77,7 @@ class Training:
         if self.lora.optimizer == "adamw8bit" and find_spec("bitsandbytes") is None:
             raise TrainerMissing("adamw8bit needs bitsandbytes.", "pip install bitsandbytes")
         check_base(self.base)
-        self.output, self.source = Storage(settings.place), Storage(settings.bundle)
+        self.source = Storage(settings.bundle)
         self.items = fill(samples, self.plan)
         self.train_items, self.held_items = divide(self.items, self.lora.validation_share)
         self.epoch_steps = count_batches(self.train_items, self.plan)
@@ -94,6 +94,9 @@ class Training:
             self.plan.model_copy(update={"steps": 1, "save_every": 1, "prompt": ""}),
             (self.base, self.lora.optimizer, self.lora.min_snr_gamma, self.lora.validation_share),
         )
+        # A bundle that has grown since is trained on anew, beside what was trained before.
+        own = f"{settings.bundle.rstrip('/')}/output/{self.key[:8]}"
+        self.output = Storage(settings.output or own)
 
     def run(self) -> Trained:
         """Train to the end, from the last checkpoint if there is one.
@@ -110,6 +113,10 @@ class Training:
             # Sums are then the same however many processors there are.
             torch.set_num_threads(1)
         found = checkpoint.load(self.output, self.key)
+        about = self._about()
+        settings = {"lora": self.lora.model_dump(mode="json"), **about}
+        if finished := self._finished(settings):
+            return finished
         self.latents, self.texts = fill_all(
             self.output,
             self.source,
@@ -150,15 +157,27 @@ class Training:
             if accelerator.scaler is not None and state["scaler"]:
                 accelerator.scaler.load_state_dict(state["scaler"])
         self.unet, optimizer = accelerator.prepare(self.unet, optimizer)
-        about = self._about()
         with Log(self.output, self.settings.tracking_uri, done.step, about) as log:
             ended = self._steps(accelerator, optimizer, trained, done, log)
             self.unet = accelerator.unwrap_model(self.unet)
             self._show(done.step, log, last=True)
-            result = self._finish(done, ended, about)
+            export(self.output, self.unet, describe({**about, "steps": done.step}), self.plan.alpha)
+            result = self._result(done, ended, settings)
+            data = result.model_dump_json(indent=2).encode()
+            files = {name: self.output.read(name) for name in (DIFFUSERS, KOHYA)}
             tags = {name: str(about[name]) for name in ("dataset_sha256", "captions_sha256")}
-            log.register([DIFFUSERS, KOHYA, RESULT], tags)
+            log.register({**files, RESULT: data}, tags)
+        # Last, as it says that nothing is left to do.
+        self.output.write(RESULT, data)
         return result
+
+    def _finished(self, settings: dict[str, Any]) -> Trained | None:
+        """What this very training came to, if it is done and its files are there."""
+        if not all(self.output.size(name) for name in (RESULT, DIFFUSERS, KOHYA)):
+            return None
+        result = Trained.model_validate_json(self.output.read(RESULT))
+        same = result.key == self.key and result.settings == settings
+        return result if same else None
 
     def _seed(self) -> None:
         """The LoRA's first weights are the same in every run."""
@@ -289,15 +308,15 @@ class Training:
             **self.lora.model_dump(include={"optimizer", "min_snr_gamma", "validation_share"}),
         }
 
-    def _finish(
+    def _result(
         self,
         done: Progressed,
         ended: Literal["steps", "epochs", "flat"],
-        about: dict[str, Any],
+        settings: dict[str, Any],
     ) -> Trained:
-        export(self.output, self.unet, describe({**about, "steps": done.step}), self.plan.alpha)
         tenth = max(1, len(done.losses) // 10)
-        result = Trained(
+        return Trained(
+            key=self.key,
             steps=done.step,
             epochs=epochs_done(done.step, self.epoch_steps),
             ended=ended,
@@ -308,7 +327,5 @@ class Training:
             kohya=KOHYA,
             dataset_sha256=self.bundle.dataset_sha256,
             captions_sha256=self.bundle.captions_sha256,
-            settings={"lora": self.lora.model_dump(mode="json"), **about},
+            settings=settings,
         )
-        self.output.write(RESULT, result.model_dump_json(indent=2).encode())
-        return result

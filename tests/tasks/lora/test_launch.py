@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from models.errors import BadSettings
 from models.train import TrainerFailed, TrainerMissing, TrainSettings
+from tasks.end import end
 from tasks.handoff.bundle import read_bundle
 from tasks.lora.run import begin, train
 from tasks.storage import Storage
@@ -105,6 +107,44 @@ def test_a_caption_edited_since_is_trained_on(place: Path, tmp_path: Path) -> No
     assert [s.caption for s in samples] == ["intaglio, a lady", "intaglio, engraving, 1880s"]
     assert record.captions_sha256 != before.captions_sha256
     assert record.dataset_sha256 == before.dataset_sha256
+
+
+def program(path: Path, says: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\necho "{says} $@"\n')
+    path.chmod(0o755)
+
+
+def test_the_trainers_own_environment_goes_before_the_path_and_that_before_ours(
+    place: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin" / "python", "activated")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    said: list[str] = []
+    begin(settings(place / "ai-toolkit", home)).run(said.append)
+    program(home / ".venv" / "bin" / "python", "the trainer's")
+    begin(settings(place / "ai-toolkit", home)).run(said.append)
+    assert [line.partition(f" {home}")[0] for line in said] == ["activated", "the trainer's"]
+
+
+def test_an_output_of_its_own_is_refused(place: Path, home: Path) -> None:
+    chosen = settings(place / "ai-toolkit", home).model_copy(update={"output": "lora/"})
+    with pytest.raises(BadSettings, match="writes into the bundle"):
+        begin(chosen)
+
+
+def test_all_of_a_program_is_ended_though_it_will_not_and_though_it_has(tmp_path: Path) -> None:
+    deaf = "trap '' TERM; sleep 100 & echo $!; while :; do sleep 1; done"
+    process = subprocess.Popen(["bash", "-c", deaf], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    end(process, grace_s=0.2)
+    assert process.returncode == -signal.SIGKILL
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(child, 0)
+            time.sleep(0.05)
+    end(process)
 
 
 def test_kohya_goes_on_from_its_last_state(place: Path, tmp_path: Path) -> None:

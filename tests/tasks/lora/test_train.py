@@ -10,16 +10,23 @@ from typing import Any
 import pytest
 
 from models.errors import BadSettings
-from models.train import Trained, TrainerMissing
+from models.train import Trained, TrainerMissing, TrainSettings
+from tasks.lora.log import Log
+from tasks.lora.run import begin as start
 from tasks.lora.train import Training
+from tasks.storage import Storage
 from tests.tasks.conftest import tree
-from tests.tasks.lora.conftest import Begin
+from tests.tasks.lora.conftest import LORA, Begin
 
 
 def weights(output: Path, name: str = "lora-diffusers.safetensors") -> dict[str, Any]:
     from safetensors.torch import load_file
 
     return load_file(output / name)
+
+
+def times(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 def same(one: dict[str, Any], two: dict[str, Any]) -> bool:
@@ -93,9 +100,28 @@ def test_a_finished_training_is_not_trained_again_but_may_go_on(
     trained: tuple[Path, Trained], begin: Begin, tmp_path: Path
 ) -> None:
     shutil.copytree(trained[0], tmp_path / "lora")
+    before = times(tmp_path)
     assert begin(tmp_path / "lora").run() == trained[1]
+    assert times(tmp_path) == before, "nothing is drawn or written again"
     longer = begin(tmp_path / "lora", steps=18, patience=1).run()
     assert longer.steps == 18 and list(longer.validation) == [8, 16, 18]
+
+
+def test_a_bundle_that_has_grown_is_trained_on_beside_what_was_before(
+    bundle: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(bundle / "kohya", tmp_path / "kohya")
+    settings = TrainSettings(bundle=str(tmp_path / "kohya"), lora=LORA)
+    places = []
+    for digit in "12":
+        record = json.loads((tmp_path / "kohya" / "bundle.json").read_text())
+        record["dataset_sha256"] = digit * 64
+        (tmp_path / "kohya" / "bundle.json").write_text(json.dumps(record))
+        training = start(settings)
+        assert isinstance(training, Training)
+        places.append(training.output.url)
+    assert len({*places}) == 2
+    assert all(place.startswith(f"{tmp_path}/kohya/output/") for place in places)
 
 
 def test_another_training_in_the_output_is_refused(
@@ -175,6 +201,8 @@ def test_mlflow_gets_metrics_settings_and_the_lora(
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     training: Training = begin(tmp_path / "lora", steps=2, tracking_uri=uri)
     result = training.run()
+    # Run again, it is not another version.
+    assert begin(tmp_path / "lora", steps=2, tracking_uri=uri).run() == result
     client = MlflowClient(uri, uri)
     (version,) = client.search_model_versions("name='intaglio-lora'")
     assert version.tags["dataset_sha256"] == result.dataset_sha256
@@ -183,6 +211,22 @@ def test_mlflow_gets_metrics_settings_and_the_lora(
     assert len(client.get_metric_history(version.run_id, "loss")) == 2
     names = {Path(file.path).name for file in client.list_artifacts(version.run_id, "lora")}
     assert names == {"lora-diffusers.safetensors", "lora-kohya.safetensors", "training.json"}
+
+
+def test_a_lost_mlflow_does_not_end_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import sqlite3
+
+    monkeypatch.chdir(tmp_path)
+    with Log(Storage(str(tmp_path)), f"sqlite:///{tmp_path}/mlflow.db", 0, {"rank": 4}) as log:
+        log.number("loss", 1.0, 1)
+        with sqlite3.connect(tmp_path / "mlflow.db") as database:
+            database.execute("DROP TABLE metrics")
+        for step in (2, 3):
+            log.number("loss", 1.0, step)
+        log.register({"training.json": b"{}"}, {})
+    assert caplog.text.count("MLflow is lost") == 1
 
 
 def test_tensorboard_has_the_losses_once_each(trained: tuple[Path, Trained]) -> None:
