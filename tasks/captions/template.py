@@ -19,7 +19,7 @@ MEDIUM = {
     "other": "printed illustration",
 }
 """What a kind of region is called in a caption."""
-_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20[0-2]\d)(?!\d)")
+_YEAR = re.compile(r"(?<!\d)(1[4-9]\d\d|20[0-2]\d)(?!\d)")
 FIRST_PDF = 1993
 """The year of the first PDF: an earlier date in the metadata is that of the print."""
 

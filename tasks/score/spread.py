@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 
 from models.records import Sample
 from models.score import Balance
+from tasks.captions.template import year_of
 from tasks.score.vectors import Vectors, blocks
 
-YEAR = re.compile(r"(?<!\d)1[4-9]\d\d(?!\d)|(?<!\d)20[0-2]\d(?!\d)")
 UNKNOWN = "unknown"
 FEWEST_CLUSTERS, MOST_CLUSTERS = 4, 24
 
@@ -118,11 +117,5 @@ def clusters(vectors: Vectors, wanted: int | str) -> NDArray[np.int32]:
 
 
 def year(sample: Sample) -> str:
-    """The year a volume names, in its file name or else in its title.
-
-    The dates inside a PDF are those of the scan.
-    """
-    for text in (sample.pdf, sample.metadata.get("title", "")):
-        if found := YEAR.search(text):
-            return found[0]
-    return UNKNOWN
+    """The year of the print as its caption has it; see :func:`year_of`."""
+    return str(year_of(sample) or UNKNOWN)

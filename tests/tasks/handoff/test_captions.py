@@ -27,6 +27,7 @@ from tasks.handoff.bundle import make_bundle
 from tasks.handoff.place import name_samples
 from tasks.handoff.run import open_dataset, write_all_captions
 from tasks.progress import Progress
+from tasks.score import spread
 from tasks.storage import Storage
 from tests.tasks.handoff.conftest import hand_over_all, make_dataset
 
@@ -74,6 +75,7 @@ def sample(**fields: Any) -> Sample:
         ({"metadata": {"title": "Gazette, 12 March 1887"}}, 1887),
         ({"pdf": "1891/volume-03.pdf"}, 1891),
         ({"pdf": "1887/reprint-of-1871.pdf"}, 1871),
+        ({"metadata": {"title": "The Lady 1887"}, "pdf": "scans-2020/mirror.pdf"}, 1887),
         ({"metadata": {"creationDate": "D:18870312"}}, 1887),
         # The date of a scan is not that of the print, and a number not a year.
         ({"metadata": {"creationDate": "D:20080312"}}, None),
@@ -82,6 +84,7 @@ def sample(**fields: Any) -> Sample:
 )
 def test_the_year_is_that_of_the_print(fields: dict[str, Any], year: int | None) -> None:
     assert year_of(sample(**fields)) == year
+    assert spread.year(sample(**fields)) == str(year or "unknown")
 
 
 def test_the_template_names_medium_and_decade() -> None:
