@@ -37,6 +37,8 @@ SLOWEST_READ = 5e6
 """Bytes a second a disk must give before reading a PDF counts as hanging."""
 
 T = TypeVar("T")
+Info = dict[str, Any]
+"""What fsspec says of a file; empty if it was not asked yet."""
 
 
 def find_pdfs(source: str, output: Storage) -> list[Pdf]:
@@ -53,15 +55,15 @@ def find_pdfs(source: str, output: Storage) -> list[Pdf]:
     with named_errors(f"listing {source}"):
         fs, root = filesystem(source)
         if root.lower().endswith(".txt") and not fs.isdir(root):
-            paths = _listed(fs, root)
-            base = _common_folder(paths)
+            paths: dict[str, Info] = {path: {} for path in _listed(fs, root)}
+            base = _common_folder(list(paths))
         else:
             paths, base = _searched(fs, root, source)
         # An output inside the source holds nothing to read; a source inside the output does.
         own = output.url + "/"
         if base and not base.startswith(own):
-            paths = [path for path in paths if not path.startswith(own)]
-        found = [_pdf(path, base) for path in dict.fromkeys(paths)]
+            paths = {path: info for path, info in paths.items() if not path.startswith(own)}
+        found = [_pdf(path, base, info) for path, info in paths.items()]
     return sorted(found, key=lambda pdf: pdf.name)
 
 
@@ -85,31 +87,35 @@ def _common_folder(paths: list[str]) -> str:
     return "".join(f"{folder}/" for folder in common)
 
 
-def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[list[str], str]:
-    """The paths a file, folder, glob or URL stands for, and the folder their names start from."""
+def _searched(fs: fsspec.AbstractFileSystem, root: str, source: str) -> tuple[dict[str, Info], str]:
+    """The paths a file, folder, glob or URL stands for, and the folder their names start from.
+
+    With each path comes what a remote listing said of it, so that it need not be asked for alone.
+    """
     local = isinstance(fs, LocalFileSystem)
+    paths: dict[str, Info] = {}
     if fs.isdir(root):
         if local:
-            paths = list(_walk(root, _around(root)))
+            paths = {path: {} for path in _walk(root, _around(root))}
         else:
-            paths = [path for path in fs.find(root) if _is_pdf(path)]
+            paths = {p: info for p, info in fs.find(root, detail=True).items() if _is_pdf(p)}
         base = root
     elif fs.exists(root):
-        paths, base = [root], os.path.dirname(root)
+        paths, base = {root: {}}, os.path.dirname(root)
     elif any(sign in root for sign in "*?["):
         fixed = root[: min(root.index(sign) for sign in "*?[" if sign in root)]
         base = fixed.rpartition("/")[0]
         seen = _around(f"{base}/anything") if local else set()
-        paths = []
-        for path in fs.glob(root):
+        for path, info in fs.glob(root, detail=True).items():
             if local and os.path.isdir(path):
-                paths += _walk(path, seen)
+                paths |= {inner: {} for inner in _walk(path, seen)}
             elif _is_pdf(path):
-                paths.append(path)
+                paths[path] = info
     else:
         raise BadSettings(f"source: {source} does not exist.")
     if not local:
-        paths, base = [fs.unstrip_protocol(path) for path in paths], fs.unstrip_protocol(base)
+        paths = {fs.unstrip_protocol(path): info for path, info in paths.items()}
+        base = fs.unstrip_protocol(base)
     return paths, base.rstrip("/") + "/"
 
 
@@ -147,21 +153,29 @@ def _is_pdf(path: str) -> bool:
     return path.lower().endswith(".pdf")
 
 
-def _pdf(path: str, base: str) -> Pdf:
+def _pdf(path: str, base: str, info: Info) -> Pdf:
+    """A PDF by its path, the folder names start from, and what a listing said of it."""
     name = (path[len(base) :] if base and path.startswith(base) else path) or path
     pdf = Pdf(name=name, path=path)
+    fs, inner = filesystem(path)
+    local = isinstance(fs, LocalFileSystem)
     try:
-        fs, inner = filesystem(path)
-        if isinstance(fs, LocalFileSystem):
+        if local:
             status = os.stat(inner)
             if stat.S_ISDIR(status.st_mode):
                 os.scandir(inner).close()
             if not stat.S_ISREG(status.st_mode):
                 raise OSError("it is no regular file")
             return pdf.model_copy(update={"size": status.st_size, "stamp": str(status.st_mtime_ns)})
-        info = fs.info(inner)
+        # A time in a listing may differ from the one that the file alone has.
+        if not info.get("ETag"):
+            info = fs.info(inner)
         return pdf.model_copy(update={"size": info.get("size") or 0, "stamp": stamp_of(info)})
     except OSError as error:
+        # A server that is busy or away says nothing of the PDF: to condemn it for that would take
+        # its finished samples out of the dataset.
+        if not local and not isinstance(error, (FileNotFoundError, PermissionError)):
+            raise
         why = error.strerror or str(error)
         return pdf.model_copy(
             update={"fault": Fault.of(UnreadableFile(f"{name} cannot be read: {why}."))}

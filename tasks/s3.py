@@ -59,7 +59,7 @@ class S3:
             },
             use_listings_cache=False,
             max_concurrency=1,
-            # The user's environment and profile are read anew by each run, and by each test.
+            # client() keeps one for the process; a new one reads environment and profile anew.
             skip_instance_cache=True,
         )
         self._fs.retries = 1
@@ -102,7 +102,10 @@ class S3:
             self.call_s3("put_object", **what, **kept, Body=data, ContentMD5=_md5(data))
         else:
             self._put_parts(what, kept, body, size)
-        there = self.call_s3("head_object", **what)
+        try:
+            there = self.call_s3("head_object", **what)
+        except FileNotFoundError as error:
+            raise DamagedUpload("nothing is there after the upload") from error
         if (there["ContentLength"], there["Metadata"].get("sha256")) != (size, sha256.hexdigest()):
             raise DamagedUpload(
                 f"the server has {there['ContentLength']} bytes, with another hash; "
@@ -145,14 +148,17 @@ class S3:
         if not prefix:
             return
         what = {"Bucket": bucket, "Prefix": f"{prefix}/"}
-        while found := self.call_s3("list_multipart_uploads", **what).get("Uploads"):
-            for upload in found:
-                self.call_s3(
-                    "abort_multipart_upload",
-                    Bucket=bucket,
-                    Key=upload["Key"],
-                    UploadId=upload["UploadId"],
-                )
+        done: set[str] = set()
+        while True:
+            listed = self.call_s3("list_multipart_uploads", **what).get("Uploads", [])
+            found = {each["UploadId"]: each["Key"] for each in listed}
+            if found.keys() <= done:
+                return
+            for upload, key in found.items():
+                # Gone already is one whose answer was lost, or that somebody else removed.
+                with suppress(FileNotFoundError):
+                    self.call_s3("abort_multipart_upload", Bucket=bucket, Key=key, UploadId=upload)
+            done |= found.keys()
 
     def create(self, path: str, data: bytes) -> bool:
         """Write a small object unless there is one; whether it was written."""
@@ -165,6 +171,20 @@ class S3:
             if _status(error) in (409, 412):
                 return False
             raise
+        return True
+
+    def remove_if(self, path: str, data: bytes) -> bool:
+        """Remove a small object if these bytes are in it; whether it is gone.
+
+        Every try looks again right before, so that none removes what somebody wrote meanwhile.
+        """
+        return bool(patiently(lambda: self._remove_if(path, data)))
+
+    def _remove_if(self, path: str, data: bytes) -> bool:
+        with suppress(FileNotFoundError):
+            if self._fs.cat_file(path) != data:
+                return False
+            self._fs.rm_file(path)
         return True
 
     def written(self, prefix: str) -> dict[str, tuple[datetime, float]]:

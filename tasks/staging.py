@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from models.errors import TooLargeForScratch, UnreadableFile
 from models.records import Pdf
-from tasks.storage import fetch, filesystem, named_errors
+from tasks.storage import fetch, filesystem, full_scratch, named_errors
 
 MB = 1024 * 1024
 
@@ -77,7 +79,7 @@ class Staging:
             self._fetching.add(copy)
         try:
             with named_errors(f"fetching {pdf.path}"):
-                with open(part, "wb") as target:
+                with full_scratch(self._scratch), open(part, "wb") as target:
                     fetch(fs, remote, target, pdf.size)
                 fs.invalidate_cache()
                 if pdf.stamp and stamp_of(fs.info(remote)) != pdf.stamp:
@@ -134,12 +136,13 @@ class Staging:
             if self._folder is None:
                 with named_errors(f"making a folder in {self._scratch}"):
                     self._scratch.mkdir(parents=True, exist_ok=True)
-                    for old in self._scratch.glob(f"{self._name}-*"):
-                        with suppress(Timeout), _lock(old):
-                            shutil.rmtree(old, ignore_errors=True)
-                    folder = Path(tempfile.mkdtemp(prefix=f"{self._name}-", dir=self._scratch))
-                    self._lock = _lock(folder)
-                    self._lock.acquire()
+                    with _one_after_the_other(self._scratch):
+                        for old in self._scratch.glob(f"{self._name}-*"):
+                            with suppress(Timeout, FileNotFoundError), _lock(old):
+                                shutil.rmtree(old, ignore_errors=True)
+                        folder = Path(tempfile.mkdtemp(prefix=f"{self._name}-", dir=self._scratch))
+                        self._lock = _lock(folder)
+                        self._lock.acquire()
                 self._folder = folder
             return self._folder
 
@@ -170,6 +173,21 @@ def _changed(pdf: Pdf) -> UnreadableFile:
         f"{pdf.name} changed while the run was going on.",
         "Wait until it is written to its end, and run again.",
     )
+
+
+@contextmanager
+def _one_after_the_other(folder: Path) -> Iterator[None]:
+    """Keep others from tidying a folder while something in it is made and not yet locked.
+
+    The folder itself is locked: a file for it would have to stay behind.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # NFS cannot
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _lock(folder: Path) -> FileLock:

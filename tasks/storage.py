@@ -25,10 +25,17 @@ PARTIAL = ".partial"
 """Suffix of a local file that is still being written."""
 SPOOL = 8 * 1024 * 1024
 """Bytes on their way to another machine held in memory before a temporary file takes them."""
-TRANSPORT = {"ConnectionError", "HTTPClientError", "ClientError", "ResponseParserError"}
+TRANSPORT = {
+    "ConnectionError",
+    "HTTPClientError",
+    "ClientError",
+    "ResponseParserError",
+    "IncompleteReadError",
+}
 """Names of botocore's and aiohttp's errors for a connection that failed; none is an OSError."""
 NO_BUCKET = "Make the bucket, or correct its name, and run the same command again."
-S3_SCHEMES = ("s3", "s3a")
+RIGHTS = "Check the rights of this file or folder, and run the same command again."
+FULL = (ENOSPC, EDQUOT)
 
 
 @contextmanager
@@ -54,9 +61,11 @@ def named_errors(what: str, absent: str = "") -> Iterator[None]:
             raise
         raise StorageRefused(f"Failed while {what}: {_reason(error)}.", absent) from error
     except PermissionError as error:
-        raise StorageRefused(f"Not allowed while {what}: {_reason(error)}.") from error
+        # Where no server refused it, no credentials would help.
+        cure = None if _answer(error) else RIGHTS
+        raise StorageRefused(f"Not allowed while {what}: {_reason(error)}.", cure) from error
     except OSError as error:
-        if error.errno in (ENOSPC, EDQUOT):
+        if error.errno in FULL:
             raise DiskLow(f"No space left while {what}.") from error
         raise StorageGone(f"Failed while {what}: {_reason(error)}.") from error
     except Exception as error:
@@ -70,10 +79,29 @@ def named_errors(what: str, absent: str = "") -> Iterator[None]:
         raise
 
 
+@contextmanager
+def full_scratch(folder: object) -> Iterator[None]:
+    """Say that it is scratch which is full, not the storage its files come from or go to."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise DiskLow(
+            f"No space left in scratch, {folder}.",
+            "Free some space there or set --run.scratch, and run the same command again.",
+        ) from error
+
+
+def _answer(error: BaseException) -> dict[str, Any]:
+    """What an S3 server said; empty if an error is not its answer."""
+    answer = getattr(error.__cause__, "response", None)
+    return answer if isinstance(answer, dict) else {}
+
+
 def _reason(error: BaseException) -> str:
     """What went wrong, in words; some S3 servers give a code without a message."""
-    answer = getattr(error.__cause__, "response", None)
-    if isinstance(answer, dict):
+    if answer := _answer(error):
         told = answer.get("Error", {})
         return ": ".join(filter(None, (told.get("Code"), told.get("Message"))))
     return str(error).rstrip(".") or type(error).__name__
@@ -89,20 +117,29 @@ def filesystem(place: str) -> tuple[fsspec.AbstractFileSystem, str]:
         # Not left to fsspec, which takes "::" in a file's name for a chain of filesystems.
         return LocalFileSystem(), LocalFileSystem._strip_protocol(place)
     scheme, _, rest = place.partition("://")
-    if "@" in rest.partition("/")[0]:
+    if ":" in rest.partition("/")[0].rpartition("@")[0]:
         raise BadSettings(
             f"{scheme}://...@...: a URL with a password would be written into logs and results.",
             "Give credentials by environment or profile; docs/s3.md says how.",
         )
     try:
-        if scheme in S3_SCHEMES:
+        if is_s3(place):
             return _s3(place, rest)
         fs, path = fsspec.url_to_fs(place)
-    except ImportError as error:
-        raise BadSettings(f"{place}: {error}", "pip install 'intaglio[s3]' for s3://.") from error
-    except ValueError as error:
-        raise BadSettings(f"{place}: {error}.") from error
+    except (ImportError, ValueError) as error:
+        if "@" in rest:
+            # It may be a password that breaks the URL, and the error may quote it.
+            raise BadSettings(
+                f"{scheme}://... is no URL that can be opened ({type(error).__name__})."
+            ) from None
+        cure = "pip install 'intaglio[s3]' for s3://." if isinstance(error, ImportError) else None
+        raise BadSettings(f"{place}: {str(error).rstrip('.')}.", cure) from error
     return fs, str(path)
+
+
+def is_s3(place: str) -> bool:
+    """Whether a place lies on S3."""
+    return place.startswith(("s3://", "s3a://"))
 
 
 def _s3(place: str, path: str) -> tuple[Any, str]:
@@ -131,7 +168,7 @@ class Storage:
         with named_errors(f"opening {root}"):
             self.fs, self._root = filesystem(root)
         self.local = isinstance(self.fs, LocalFileSystem)
-        self.s3 = root.startswith(tuple(f"{scheme}://" for scheme in S3_SCHEMES))
+        self.s3 = is_s3(root)
         self.url = self._root if self.local else self.fs.unstrip_protocol(self._root)
         self._scratch = scratch or None
         self.fence: Callable[[], None] = lambda: None
@@ -176,10 +213,11 @@ class Storage:
     @contextmanager
     def _spool(self) -> Iterator[IO[bytes]]:
         """A temporary file for what is on its way to or from another machine."""
-        if self._scratch:
-            os.makedirs(self._scratch, exist_ok=True)
-        with tempfile.SpooledTemporaryFile(SPOOL, dir=self._scratch) as spool:
-            yield spool
+        with full_scratch(self._scratch or tempfile.gettempdir()):
+            if self._scratch:
+                os.makedirs(self._scratch, exist_ok=True)
+            with tempfile.SpooledTemporaryFile(SPOOL, dir=self._scratch) as spool:
+                yield spool
 
     def _send(self, name: str, body: IO[bytes], size: int) -> None:
         if self.s3:

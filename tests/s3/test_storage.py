@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from models.errors import BadSettings, StorageGone, StorageRefused
-from tasks.storage import Storage
+from tasks.discover import find_pdfs
+from tasks.storage import Storage, filesystem
 from tests.s3.conftest import BUCKET, account
 from tests.services.proxy import Fault, Proxy
 from tests.services.radosgw import Radosgw
@@ -298,3 +299,68 @@ def test_the_gateway_killed_and_back(direct: Radosgw, bucket: Storage) -> None:
     bucket.write("after", b"y")
     timer.join()
     assert bucket.read("before") == b"x" and bucket.read("after") == b"y"
+
+
+def test_an_upload_that_is_gone_already_is_no_failure(
+    bucket: Storage, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing may be older than what it lists, and an answer may be lost."""
+    from tasks.s3 import client
+
+    fs = client()
+    what = {"Bucket": BUCKET, "Key": f"{place.removeprefix(f's3://{BUCKET}/')}/big"}
+    upload = fs.call_s3("create_multipart_upload", **what)["UploadId"]
+    real = fs._fs.call_s3
+    old = real("list_multipart_uploads", Bucket=BUCKET, Prefix=what["Key"])
+    real("abort_multipart_upload", **what, UploadId=upload)
+    assert old["Uploads"]
+
+    def stale(method: str, **given: Any) -> Any:
+        return old if method == "list_multipart_uploads" else real(method, **given)
+
+    monkeypatch.setattr(fs._fs, "call_s3", stale)
+    bucket.sweep()
+
+
+def test_nothing_where_something_was_sent_is_no_missing_bucket(
+    direct: Radosgw, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks.s3 import client
+
+    fs = client()
+    real = fs._fs.call_s3
+
+    def losing(method: str, **what: Any) -> Any:
+        return {} if method == "put_object" else real(method, **what)
+
+    monkeypatch.setattr(fs._fs, "call_s3", losing)
+    with pytest.raises(StorageGone, match="nothing is there after the upload") as caught:
+        Storage(place).write("file", b"four")
+    assert "bucket" not in caught.value.cure
+
+
+def test_an_archive_is_listed_with_few_requests(weather: Proxy, place: str) -> None:
+    source = Storage(f"{place}-source")
+    for number in range(12):
+        source.write(f"{number}.pdf", b"%d" % number)
+    with weather.spoiling(Fault(only="nothing")):
+        found = find_pdfs(source.url, Storage(place))
+        assert len(weather.requests) < 6
+    assert len(found) == 12
+    for pdf in found:
+        fs, path = filesystem(pdf.path)
+        assert (pdf.size, pdf.stamp) == (fs.info(path)["size"], fs.info(path)["ETag"])
+
+
+def test_a_busy_server_stops_discovery_and_condemns_nothing(
+    weather: Proxy, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tasks import s3
+
+    source = Storage(f"{place}-source")
+    source.write("a.pdf", b"1")
+    (tmp_path / "list.txt").write_text(f"{source.url}/a.pdf\n")
+    monkeypatch.setattr(s3, "PATIENCE_S", 0.5)
+    for at in (str(tmp_path / "list.txt"), source.url):
+        with weather.spoiling(Fault(status=503)), pytest.raises(StorageGone, match="listing"):
+            find_pdfs(at, Storage(place))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import unicodedata
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import BadSettings
+from models.errors import BadSettings, StorageGone
 from models.records import Pdf
 from tasks.discover import discover, find_pdfs, name_volumes
 from tasks.storage import Storage
@@ -350,3 +351,22 @@ def test_a_killed_discovery_forgets_no_volume(
             discover(open_session(folder, tmp_path / "out"))
     later = discover(open_session(folder, tmp_path / "out"))
     assert [p.volume for p in later] == [p.volume for p in first] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EBUSY, "Slow down"), TimeoutError("hangs")])
+def test_a_server_that_is_busy_condemns_no_pdf(
+    tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    """A PDF at fault loses its samples at the end of the run."""
+    memory.pipe_file("/in/a.pdf", b"1")
+    (tmp_path / "list.txt").write_text("memory://in/a.pdf\nmemory://in/gone.pdf\n")
+    source = str(tmp_path / "list.txt")
+    found = {pdf.name: bool(pdf.fault) for pdf in find_pdfs(source, Storage(NO_OUTPUT))}
+    assert found == {"a.pdf": False, "gone.pdf": True}
+
+    def busy(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(type(memory), "info", busy)
+    with pytest.raises(StorageGone, match=r"list\.txt"):
+        find_pdfs(source, Storage(NO_OUTPUT))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import InputFault, StorageGone, UnreadableFile
+from models.errors import DiskLow, InputFault, StorageGone, UnreadableFile
 from models.records import Pdf
 from tasks.staging import MB, Staging
 
@@ -240,3 +240,39 @@ def test_a_file_that_changed_is_told(tmp_path: Path, staging: Staging) -> None:
     assert "a.pdf changed" in str(staging.changed(pdf))
     path.unlink()
     assert "a.pdf cannot be read: No such file" in str(staging.changed(pdf))
+
+
+ANOTHER = """
+import sys
+from pathlib import Path
+from tasks.staging import Staging
+for _ in range(60):
+    staging = Staging(Path(sys.argv[1]), "test", 10)
+    staging._own_folder()
+    assert staging._folder.is_dir(), "swept by another"
+    staging.close()
+"""
+
+
+def test_folders_just_made_are_not_swept_by_others(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", ANOTHER, str(tmp_path)]
+    started = [
+        subprocess.Popen(words, cwd=Path(__file__).parents[2], stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for process in started:
+        _, told = process.communicate(timeout=PATIENCE * 2)
+        assert process.returncode == 0, told
+    assert not os.listdir(tmp_path)
+
+
+def test_full_scratch_is_not_said_to_be_the_source(
+    tmp_path: Path, staging: Staging, archive: Callable[..., Pdf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    pdf = archive("a")
+    Path(f"{staging._copy(pdf)}.part").symlink_to("/dev/full")
+    with pytest.raises(DiskLow, match=f"in scratch, {tmp_path}") as caught:
+        staging.fetch(pdf)
+    assert "memory://" not in caught.value.message

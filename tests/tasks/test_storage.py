@@ -9,10 +9,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
-from models.errors import BadSettings, DiskLow, StorageGone
-from tasks.storage import Storage, named_errors
+from models.errors import BadSettings, DiskLow, StorageGone, StorageRefused
+from tasks.storage import Storage, filesystem, named_errors
 from tests.tasks.conftest import tree
 
 
@@ -170,3 +171,36 @@ def test_many_threads_may_write(storage: Storage) -> None:
 def test_free_space_is_known_locally_even_before_the_folder_exists(tmp_path: Path) -> None:
     assert Storage(str(tmp_path / "a" / "b" / "c")).free_bytes()
     assert Storage("memory://x").free_bytes() is None
+
+
+def test_what_the_system_refuses_is_not_blamed_on_credentials() -> None:
+    with pytest.raises(StorageRefused) as caught, named_errors("writing x"):
+        raise PermissionError(errno.EACCES, "Permission denied", "/x")
+    assert "rights" in caught.value.cure and "AWS" not in caught.value.cure
+
+
+def test_an_answer_cut_short_is_a_fault_of_the_connection() -> None:
+    exceptions = pytest.importorskip("botocore.exceptions")
+    with pytest.raises(StorageGone) as caught, named_errors("reading x"):
+        raise exceptions.IncompleteReadError(actual_bytes=1, expected_bytes=2)
+    assert not isinstance(caught.value, StorageRefused)
+
+
+@pytest.mark.parametrize("url", ["ftp://me:secret@host/x", "ftp://me:sec/ret@host/x"])
+def test_passwords_in_urls_are_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(BadSettings) as caught:
+        filesystem(url)
+    told = f"{caught.value.message} {caught.value.cure}"
+    assert not any(word in told for word in ("sec", "ret@"))
+
+
+def test_a_name_in_a_url_is_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fsspec, "url_to_fs", lambda url: (None, url))
+    assert filesystem("sftp://me@host/x")[1] == "sftp://me@host/x"
+
+
+def test_full_scratch_is_not_said_to_be_the_output(tmp_path: Path, memory: Any) -> None:
+    output = Storage("memory://out", str(tmp_path))
+    with pytest.raises(DiskLow, match=f"in scratch, {tmp_path}") as caught, output.writer("x"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert "memory://" not in caught.value.message and "run.scratch" in caught.value.cure
