@@ -179,7 +179,7 @@ class Settings(Group):
     run: Run = Run()
     strict: bool = False
     """End with exit code 4 when anything was quarantined."""
-    shard: str = Field(default="", pattern=r"^([1-9]\d{0,3}/[1-9]\d{0,3})?$")
+    shard: str = Field(default="", pattern=r"^([1-9]\d{0,2}/[1-9]\d{0,2})?$")
     """I/N: work the I-th of N shares of the archive while other machines work the others; source
     and output are on S3. A run without it then publishes the dataset."""
 

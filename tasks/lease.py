@@ -23,13 +23,15 @@ from uuid import uuid4
 
 import psutil
 
-from models.errors import OutputInUse
+from models.errors import OutputInUse, StopRun
 from tasks.storage import NO_BUCKET, Storage, named_errors
 
 LEASE_S = 45.0
 """Age at which a lease has lapsed."""
 RENEW_S = 10.0
 """Seconds between renewals."""
+RELEASE_S = 5.0
+"""Seconds that giving a lease back may hold up the end of a run."""
 SETTLE_S = 1.0
 """After a lapsed lease was removed, others who saw the same may still remove ours: look again."""
 PREFIX = "lease"
@@ -70,6 +72,7 @@ class Lease:
         self._renewed = 0.0
         self._busy = threading.Lock()
         self._over = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="lease", daemon=True)
 
     def __enter__(self) -> Self:
         _held.add(self._token)
@@ -79,38 +82,50 @@ class Lease:
         except BaseException:
             _held.discard(self._token)
             raise
-        threading.Thread(target=self._keep, name="lease", daemon=True).start()
+        self._keeper.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         _held.discard(self._token)
-        # Behind a storage that is gone a renewal takes its time; the lease then lapses.
-        if self._busy.acquire(timeout=1):
-            with suppress(Exception):
-                if self._read(self._path) == self._mine:
-                    self._fs.rm_file(self._path)
+        # A storage that is gone must not hold up who presses Ctrl-C; the lease then lapses.
+        self._keeper.join(RELEASE_S)
 
     def check(self) -> None:
         """Make sure that the lease is still ours.
 
         Raises:
-            OutputInUse: It lapsed, and somebody else has taken it over.
-            StorageGone: It lapsed, and cannot be renewed.
+            OutputInUse: Somebody else has taken it over.
+            StorageGone: It would lapse soon, and cannot be renewed.
+            StopRun: It was given back.
         """
-        # The wall clock, because it goes on while a machine sleeps.
-        if not self._lost and time.time() - self._renewed > LEASE_S:
-            with named_errors(f"locking {self._url}"):
-                self._renew()
+        # Early, so that what is written next is there before the lease lapses.
+        if self._is_old():
+            with named_errors(f"locking {self._url}"), self._busy:
+                if self._is_old():  # others who waited may have done it
+                    self._renew()
         if self._lost:
             raise self._lost
+        if self._over.is_set():
+            raise StopRun(
+                "The run was stopped.", "Run the same command again; it goes on from here."
+            )
+
+    def _is_old(self) -> bool:
+        """Whether a lease that is still held has not been renewed for too long."""
+        # The wall clock, because it goes on while a machine sleeps.
+        age = time.time() - self._renewed
+        return age > LEASE_S / 3 and not self._lost and not self._over.is_set()
 
     def _acquire(self) -> None:
         while True:
             removed = [self._outlast(path) for path in self._others()]
-            if self._fs.create(self._path, self._mine):
+            # Before it is written, not after: the answer may be long in coming.
+            self._renewed = time.time()
+            # "There is one" may be the answer to a second try, after the answer to the first,
+            # which wrote it, was lost.
+            if self._fs.create(self._path, self._mine) or self._read(self._path) == self._mine:
                 break
-        self._renewed = time.time()
         if any(removed):
             time.sleep(SETTLE_S)
         # Two that started at the same moment under different names see each other here.
@@ -118,7 +133,7 @@ class Lease:
         if self._read(self._path) != self._mine or others:
             owner = self._read((others or [self._path])[0])
             if others:
-                self._fs.rm_file(self._path)
+                self._fs.remove_if(self._path, self._mine)
             raise self._in_use(owner)
 
     def _others(self) -> list[str]:
@@ -140,28 +155,34 @@ class Lease:
                 return False
             last, age = written
             if age > LEASE_S or _is_dead(owner):
-                self._fs.rm_file(path)
-                return True
+                if self._fs.remove_if(path, owner):
+                    return True
+                continue
             if first is None:
                 first = last
-                log.info("Waiting for %s, or for a sign that it is alive ...", _name(owner))
+                log.info("Waiting for %s, or for a sign that it is alive ...", name_of(owner))
             elif last != first and not self._wait:
                 raise self._in_use(owner)
             time.sleep(1)
 
     def _keep(self) -> None:
+        """Renew the lease until it is over, then give it back."""
         while not self._over.wait(RENEW_S) and not self._lost:
             with suppress(Exception), self._busy:
                 if not self._over.is_set():
                     self._renew()
+        with suppress(Exception), self._busy:
+            if not self._lost:
+                self._fs.remove_if(self._path, self._mine)
 
     def _renew(self) -> None:
         there = self._read(self._path)
         if there != self._mine:
             self._lost = self._in_use(there)
             return
+        asked = time.time()
         self._fs.pipe_file(self._path, self._mine)
-        self._renewed = time.time()
+        self._renewed = asked
 
     def _read(self, path: str) -> bytes | None:
         try:
@@ -178,7 +199,7 @@ class Lease:
         return f"{self._prefix}{name}.json"
 
     def _in_use(self, owner: bytes | None) -> OutputInUse:
-        return OutputInUse(f"{self._url} is being worked by {_name(owner)}.")
+        return OutputInUse(f"{self._url} is being worked by {name_of(owner)}.")
 
 
 def _machine() -> str:
@@ -200,7 +221,8 @@ def _is_dead(owner: bytes) -> bool:
     return False
 
 
-def _name(owner: bytes | None) -> str:
+def name_of(owner: bytes | None) -> str:
+    """Who holds a lock, in words, from what it wrote there."""
     with suppress(ValueError, KeyError, TypeError):
         who = json.loads(owner or b"")
         return f"process {who['pid']} on {who['host']}"

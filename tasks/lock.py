@@ -6,13 +6,13 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from models.errors import BadSettings, OutputInUse
-from tasks.lease import Lease
+from tasks.lease import Lease, name_of
 from tasks.ledger import STATE
 from tasks.storage import Storage, named_errors
 
@@ -29,7 +29,7 @@ def locked(output: Storage, shard: str = "") -> Iterator[Callable[[], None]]:
     that lapses. Other remote outputs are not locked. What killed runs were writing is removed.
 
     Args:
-        output: The output.
+        output: The output. On S3 its fence is the check below while it is held.
         shard: ``I/N`` if others work the other shards at the same time.
 
     Yields:
@@ -42,7 +42,11 @@ def locked(output: Storage, shard: str = "") -> Iterator[Callable[[], None]]:
         with Lease(output, LEASES, *_role(shard)) as lease:
             if not shard:
                 output.sweep()
-            yield lease.check
+            before, output.fence = output.fence, lease.check
+            try:
+                yield lease.check
+            finally:
+                output.fence = before
     elif shard:
         raise BadSettings(
             f"shard: {output.url} is not on S3.",
@@ -89,18 +93,13 @@ def _locked_folder(output: Storage) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise OutputInUse(f"{output.url} is being worked by {_name(owner)}.") from None
+            told = None
+            with suppress(OSError):
+                told = owner.read_bytes()
+            raise OutputInUse(f"{output.url} is being worked by {name_of(told)}.") from None
         output.sweep("", f"{STATE}/**/")
         owner.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
     try:
         yield
     finally:
         lock.release()
-
-
-def _name(owner: Path) -> str:
-    try:
-        who = json.loads(owner.read_text())
-        return f"process {who['pid']} on {who['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another run"

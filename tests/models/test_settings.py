@@ -175,3 +175,9 @@ def test_metadata_is_cut_to_a_length_that_can_be_repeated() -> None:
 def test_only_what_came_from_outside_is_tried_again_by_itself() -> None:
     passing = [error for error in family(InputFault) if Fault.of(error("x")).passing]
     assert set(passing) == {UnreadableFile, WorkerKilled}
+
+
+def test_no_more_shards_than_leases_are_listed() -> None:
+    assert settings(shard="7/999").shard == "7/999"
+    with pytest.raises(ValidationError, match="shard"):
+        settings(shard="1/1000")

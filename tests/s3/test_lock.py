@@ -10,15 +10,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from models.errors import BadSettings, OutputInUse, StorageRefused
+from models.errors import BadSettings, OutputInUse, StopRun, StorageRefused
 from tasks import lease
+from tasks.lease import Lease
 from tasks.lock import alone, locked
 from tasks.storage import Storage
+from tests.services.proxy import Fault, Proxy
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDER = """
@@ -178,3 +181,78 @@ def test_a_bucket_that_is_not_there_is_told_at_the_start(direct: object) -> None
     ):
         pass
     assert "Make the bucket" in caught.value.cure
+
+
+def test_a_lease_whose_first_answer_was_lost_is_ours(weather: Proxy, bucket: Storage) -> None:
+    begun = time.monotonic()
+    with (
+        weather.spoiling(Fault(cut_down=1, times=1, only="PUT")),
+        locked(bucket) as still_ours,
+    ):
+        assert weather.met == 1
+        still_ours()
+    assert time.monotonic() - begun < 3
+
+
+def test_a_lease_counts_from_before_it_was_written(
+    bucket: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's clock runs while its answer is on the way."""
+    monkeypatch.setattr(lease, "RENEW_S", 60)
+    fs = bucket.fs._fs
+    real = fs.call_s3
+
+    def slow(method: str, **what: Any) -> Any:
+        answer = real(method, **what)
+        if method == "put_object":
+            time.sleep(1.5)
+        return answer
+
+    monkeypatch.setattr(fs, "call_s3", slow)
+    with Lease(bucket, "leases", "x") as held:
+        assert time.time() - held._renewed > 1.5
+
+
+def test_a_lease_nobody_renewed_is_renewed_before_it_lapses(
+    bucket: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "RENEW_S", 60)
+    with Lease(bucket, "leases", "x") as held:
+        time.sleep(lease.LEASE_S / 3 + 0.2)
+        held.check()
+        assert time.time() - held._renewed < 1
+    with pytest.raises(StopRun, match="was stopped") as caught:
+        held.check()
+    assert not isinstance(caught.value, OutputInUse)
+
+
+def test_what_another_took_over_meanwhile_is_not_removed(bucket: Storage) -> None:
+    bucket.write("a", b"theirs")
+    assert not bucket.fs.remove_if(bucket.path("a"), b"ours")
+    assert bucket.read("a") == b"theirs"
+    assert bucket.fs.remove_if(bucket.path("a"), b"theirs") and bucket.names("") == {}
+    assert bucket.fs.remove_if(bucket.path("a"), b"ours"), "gone it is"
+
+
+def test_a_run_ends_in_time_though_its_lease_cannot_be_given_back(
+    weather: Proxy, bucket: Storage
+) -> None:
+    with ExitStack() as held, weather.spoiling(Fault(hang=True)):
+        weather._fault, hanging = None, weather._fault
+        held.enter_context(locked(bucket))
+        weather._fault = hanging
+        time.sleep(1)  # in mid-renewal
+        begun = time.monotonic()
+        held.close()
+        assert time.monotonic() - begun < 8
+
+
+def test_the_storage_that_is_locked_is_fenced(bucket: Storage) -> None:
+    with locked(bucket):
+        bucket.write("a", b"x")
+        (mine,) = bucket.names(".intaglio/leases")
+        Storage(bucket.url).write(mine, json.dumps({"host": "elsewhere", "pid": 7}).encode())
+        time.sleep(1.5)
+        with pytest.raises(OutputInUse, match="process 7 on elsewhere"):
+            bucket.write("a", b"y")
+    bucket.write("a", b"z")
