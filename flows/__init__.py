@@ -41,5 +41,8 @@ def _can_write(folder: Path) -> bool:
 
 
 # Where the home folder cannot be written, Prefect would try for three minutes and give up.
-if "PREFECT_HOME" not in os.environ and not _can_write(Path.home() / ".prefect"):
+# A user the system does not know, in a container, has none.
+_home = os.path.expanduser("~")
+_has_home = _home != "~" and _can_write(Path(_home) / ".prefect")
+if "PREFECT_HOME" not in os.environ and not _has_home:
     os.environ["PREFECT_HOME"] = str(Path(tempfile.gettempdir()) / f"prefect-{os.getuid()}")

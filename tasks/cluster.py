@@ -20,7 +20,8 @@ from tasks import session
 from tasks.extract import Group, extract_pages
 from tasks.retry import RETRIED
 from tasks.session import Session
-from tasks.triage import is_done, triage
+from tasks.storage import is_s3
+from tasks.triage import is_done, triage, valid_looks
 
 DAEMON = "distributed.worker.daemon"
 """Dask's setting that keeps its workers from having processes of their own, as ours do."""
@@ -42,11 +43,11 @@ class Errand:
         self.run = run
 
 
-def run_errand(errand: Errand) -> int:
+def run_errand(errand: Errand) -> tuple[int, int]:
     """Look at a PDF's pages and cut those that are kept, in this process's own session.
 
     Returns:
-        Pages cut just now.
+        Pages looked at and pages cut just now.
 
     Raises:
         StopRun: The storage failed or is full.
@@ -59,21 +60,31 @@ def run_errand(errand: Errand) -> int:
             _run = errand.run
         # The run that sent the errand holds the output.
         mine = session.begin(errand.settings, lock=False)
-    pages = triage(mine, errand.pdf)
+    pdf = errand.pdf
+    assert pdf.sha256 is not None and pdf.facts is not None
+    looked = pdf.facts.page_count - len(valid_looks(mine, pdf.sha256))
+    pages = triage(mine, pdf)
     if pages:
-        extract_pages(mine, Group(errand.pdf, pages))
-    return len(pages)
+        extract_pages(mine, Group(pdf, pages))
+    return looked, len(pages)
 
 
 @task(name="work", task_run_name="work {errand.pdf.name}", **RETRIED)
-def work_task(errand: Errand) -> int:
+def work_task(errand: Errand) -> tuple[int, int]:
     """Work a PDF in a Dask worker; see :func:`run_errand`."""
     # Dask sends this function by value, and with it whatever globals it names.
     return run_errand(errand)
 
 
 def work_on_dask(run: Session, pdfs: list[Pdf]) -> None:
-    """Have a Dask cluster work PDFs, and look at what it did."""
+    """Have a Dask cluster work PDFs, and look at what it did.
+
+    Raises:
+        BadSettings: Its machines could not reach source or output.
+        StopRun: The storage failed or is full.
+    """
+    if run.settings.run.dask_address:
+        _check_shared(run, pdfs)
     name, settings = uuid4().hex, run.settings
     if not settings.run.dask_address:
         # This machine's processors are shared among its Dask workers.
@@ -84,11 +95,28 @@ def work_on_dask(run: Session, pdfs: list[Pdf]) -> None:
             runner.submit(work_task, {"errand": Errand(pdf, settings, name)}) for pdf in todo
         ]
         for pdf, future in zip(todo, futures, strict=True):
-            cut = future.result()
-            pages = pdf.facts.page_count if pdf.facts else 0
-            run.count(looked=pages, cut=cut)
-            run.progress.advance(pages)
+            looked, cut = future.result()
+            run.count(looked=looked, cut=cut)
+            run.progress.advance(pdf.facts.page_count if pdf.facts else 0)
+        if settings.run.dask_address:
+            # The cluster stays; our processes and copies on it do not.
+            runner.client.run(session.end)
     run.reread()
+
+
+def _check_shared(run: Session, pdfs: list[Pdf]) -> None:
+    """Refuse what only this machine can read or write, before pages are condemned for it.
+
+    Raises:
+        BadSettings: Source or output is not on S3.
+    """
+    places = [run.settings.output, *(pdf.path for pdf in pdfs)]
+    if elsewhere := [place for place in places if not is_s3(place)]:
+        raise BadSettings(
+            f"run.dask_address: {elsewhere[0]} is not on S3.",
+            "The machines of a Dask cluster share source and output on S3; on one machine, leave "
+            "the address out.",
+        )
 
 
 @contextmanager

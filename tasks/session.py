@@ -102,17 +102,18 @@ class Session:
         self.output = Storage(settings.output, settings.run.scratch)
         self.looks = Ledger(self.output, "looks", Look)
         self.cuts = Ledger(self.output, "cuts", Cut)
+        # Before the pool: what is wrong with a setting must leave no workers behind.
+        self.keys = Keys(settings)
         run = settings.run
         self.pool = WorkerPool(
             run.workers or usable_processors(), run.worker_memory_mb, run.pages_per_worker
         )
         self._budget = PixelBudget(affordable_pixels())
-        self.keys = Keys(settings)
         self._counts = threading.Lock()
         self.looked = self.cut = self._killed = self._written = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
-        scratch = Path(run.scratch or tempfile.gettempdir())
-        self.staging = Staging(scratch, f"intaglio-{place}", run.scratch_budget_mb)
+        self._scratch = Path(run.scratch or tempfile.gettempdir())
+        self.staging = Staging(self._scratch, f"intaglio-{place}", run.scratch_budget_mb)
 
     def reread(self) -> None:
         """Look again at what is done, after other processes worked for this run."""
@@ -219,6 +220,8 @@ class Session:
             triage, limit = self.settings.triage, self.settings.run.page_timeout_s
             try:
                 self.pool.submit(work.probe, triage, timeout_s=limit, isolated=True).result()
+            except WorkerKilled:
+                return
             except WorkerDied as worse:
                 raise WorkersGone(
                     f"Worker processes die of a page known to be good, too: {worse.message}.",
@@ -257,13 +260,20 @@ class Session:
         Raises:
             DiskLow: Free space is, or would be, below the reserve.
         """
+        self._check_free(self.output, needed)
+        if not self.output.local:
+            # What goes there is gathered in scratch first.
+            self._check_free(Storage(str(self._scratch)), needed)
+        elif "://" in self.settings.source:
+            self._check_free(Storage(str(self._scratch)), 0)
+
+    def _check_free(self, place: Storage, needed: int) -> None:
         reserve = self.settings.run.disk_reserve_mb
-        free = self.output.free_bytes()
+        free = place.free_bytes()
         if free is not None and free - needed < reserve * MB:
             wanted = f", {needed // MB} MB are needed" if needed else ""
             raise DiskLow(
-                f"Only {free // MB} MB are free at {self.output.url}{wanted}; "
-                f"{reserve} MB are reserved."
+                f"Only {free // MB} MB are free at {place.url}{wanted}; {reserve} MB are reserved."
             )
 
 
@@ -326,5 +336,9 @@ def end() -> None:
     with _current_lock:
         if _current is not None:
             session, _current = _current, None
-            session.close()
-        _held.close()
+            try:
+                session.close()
+            finally:
+                _held.close()
+        else:
+            _held.close()

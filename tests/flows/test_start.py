@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 Extract = Callable[..., tuple[int, str]]
 
 
@@ -61,3 +65,19 @@ def test_bad_usage_ends_before_anything_starts(
     ended, printed = extract(*(places.get(a, a) for a in arguments))
     assert ended == code, printed
     assert words in printed and "Traceback" not in printed
+
+
+def test_a_user_without_a_home_gets_one_for_prefect(tmp_path: Path) -> None:
+    """As in a container that runs under a number the system does not know."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may become another")
+    environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "PREFECT_HOME")}
+    program = "import os; os.setuid(54321); import flows; print(os.environ['PREFECT_HOME'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**environment, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"{tmp_path}/prefect-54321\n", done.stderr

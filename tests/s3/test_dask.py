@@ -91,6 +91,8 @@ def test_a_machine_of_the_cluster_is_killed(
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 0, printed
     assert published(place) == one_machine
+    scratch = Path(workers[1].environ()["TMPDIR"])
+    assert not list(scratch.glob("intaglio-*")), "the session on the cluster is closed"
     record(
         "Several machines",
         "of two Dask workers one killed in mid-run",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from models.errors import (
+    BadSettings,
     DamagedPage,
     DiskLow,
     InputFault,
@@ -25,6 +26,7 @@ from models.errors import (
 from models.records import Pdf
 from models.settings import Settings
 from tasks import session
+from tasks.cluster import work_on_dask
 from tasks.session import Job, Session
 from tests.tasks import jobs
 from tests.tasks.conftest import OpenSession
@@ -210,3 +212,49 @@ def test_a_run_that_ended_does_not_come_back(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert isinstance(caught[0], StopRun)
+
+
+def test_a_probe_killed_from_outside_is_no_broken_installation(
+    run: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.work.probe", jobs.be_killed)
+    answer = only(run, jobs.kill_self, signal.SIGSEGV)
+    assert type(answer) is WorkerDied
+
+
+def test_scratch_too_has_a_reserve_where_files_go_through_it(
+    open_session: OpenSession, tmp_path: Path, memory: Any
+) -> None:
+    scratch = {"disk_reserve_mb": 10_000_000, "scratch": str(tmp_path / "scratch")}
+    run = open_session(tmp_path, "memory://out", run=scratch)
+    with pytest.raises(DiskLow, match=f"free at {tmp_path}/scratch"):
+        run.check_space()
+
+
+def test_the_output_is_given_back_whatever_closing_meets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(source="a", output=str(tmp_path), run={"workers": 1})
+    run = session.begin(settings)
+    real = run.close
+
+    def broken() -> None:
+        real()
+        raise OSError("no")
+
+    monkeypatch.setattr(run, "close", broken)
+    with pytest.raises(OSError, match="no"):
+        session.end()
+    session.begin(settings)
+    session.end()
+
+
+def test_a_cluster_is_not_sent_what_only_this_machine_has(
+    open_session: OpenSession, tmp_path: Path
+) -> None:
+    dask = {"runner": "dask", "dask_address": "tcp://127.0.0.1:9"}
+    for output, path in ((tmp_path, "s3://bucket/a.pdf"), ("s3://bucket/out", "/in/a.pdf")):
+        run = open_session(tmp_path, tmp_path / "out", run={"workers": 1, **dask})
+        run.settings = run.settings.model_copy(update={"output": str(output)})
+        with pytest.raises(BadSettings, match="is not on S3"):
+            work_on_dask(run, [Pdf(name="a.pdf", path=path)])
