@@ -5,7 +5,8 @@ python -m flows.verify --output dataset/ --repair
 
 Reads every sample and compares it with its hash in the manifest; checks that every page of the
 archive has its line in pages.jsonl and that dataset.zip holds just these files. --repair makes
-again what is missing or wrong, with the settings of the last run; the source must be where it was.
+again what is missing or wrong, with the settings of the last run; the source must be where it was,
+and passwords, which are written nowhere, must be given once more (--password).
 
 Exit codes: 0 all is well (or was mended), 1 something is wrong, 2 bad usage or no finished dataset,
 3 the storage cannot be read.
@@ -23,10 +24,10 @@ from flows.command import run_command
 from flows.extract import extract
 from models.errors import BadSettings, ExitCode
 from models.settings import Settings
-from tasks.lock import locked
+from tasks import session
 from tasks.progress import Progress
 from tasks.storage import Storage
-from tasks.verify import Problem, repair, settings_of_last_run, verify
+from tasks.verify import Problem, check_passwords, repair, settings_of_last_run, verify
 
 WRONG = 1
 SHOWN = 20
@@ -42,6 +43,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--output", required=True, help="folder or fsspec URL of the dataset")
     parser.add_argument("--repair", action="store_true", help="make again what is wrong")
+    parser.add_argument(
+        "--password",
+        action="append",
+        default=[],
+        metavar="WORD",
+        help="with --repair: to try on encrypted PDFs; may be repeated",
+    )
     given = parser.parse_args(arguments)
     output = Storage(given.output)
     problems = check(output)
@@ -51,9 +59,14 @@ def main(arguments: list[str]) -> int:
     if not given.repair:
         print("Run again with --repair to make this again.", file=sys.stderr)
         return WRONG
-    settings = Settings.model_validate({**settings_of_last_run(output), "output": given.output})
-    with locked(output):
-        repair(output, problems)
+    made_with = settings_of_last_run(output, given.password)
+    settings = Settings.model_validate({**made_with, "output": given.output})
+    try:
+        run = session.begin(settings)
+        check_passwords(run, problems)
+        repair(run.output, problems)
+    finally:
+        session.end()
     print("Starting Prefect ...", file=sys.stderr)
     extract(settings)
     show(left := check(output))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from models.records import Outcome, PageLine, Record, Sample, Summary
+from models.errors import BadSettings, InputFault
+from models.records import Outcome, PageLine, Pdf, Record, Sample, Summary
+from tasks import work
 from tasks.dataset import MANIFEST, aside_name, read_all, read_samples
 from tasks.discover import last_time
 from tasks.package import DATASET, PACKED, kept_manifest
 from tasks.progress import Progress
 from tasks.publish import PAGES, PUBLISHED, SUMMARY
+from tasks.session import Job, Session
 from tasks.storage import Storage
 
 
@@ -63,6 +66,44 @@ def repair(output: Storage, problems: list[Problem]) -> None:
         output.remove(problem.file_name)
     for name in (PUBLISHED, PACKED):
         output.remove(name)
+
+
+def check_passwords(run: Session, problems: list[Problem]) -> None:
+    """Make sure that the encrypted PDFs whose samples must be made again open.
+
+    Passwords are written nowhere, so that the settings of the last run lack them; extraction would
+    quarantine the pages, and the samples would be gone for good.
+
+    Raises:
+        BadSettings: One does not.
+        StorageGone: It cannot be read.
+    """
+    wrong = {problem.file_name for problem in problems}
+    needed = {
+        sample.pdf_sha256
+        for sample in read_all(run.output)
+        if wrong & {sample.file_name, aside_name(sample.file_name)}
+    }
+    for pdf in last_time(run.output):
+        if pdf.is_worked and pdf.sha256 in needed and pdf.facts and pdf.facts.encrypted:
+            _open(run, pdf)
+
+
+def _open(run: Session, pdf: Pdf) -> None:
+    try:
+        path = run.staging.fetch(pdf)
+        try:
+            job = Job(pdf, path, work.inspect, (path, run.passwords(pdf)))
+            ((_, answer),) = run.map([job])
+        finally:
+            run.staging.release(pdf)
+    except InputFault as error:
+        answer = error
+    if isinstance(answer, InputFault):
+        raise BadSettings(
+            f"{answer.message} Nothing was changed.",
+            "Give its password with --password and run the same command again.",
+        )
 
 
 def _check_sample(output: Storage, sample: Sample) -> Iterator[Problem]:
@@ -117,8 +158,8 @@ def _first_difference(archive: zipfile.ZipFile, output: Storage) -> str | None:
     return None
 
 
-def settings_of_last_run(output: Storage) -> dict[str, Any]:
-    """The settings the dataset was made with; passwords are not among them."""
+def settings_of_last_run(output: Storage, passwords: Sequence[str] = ()) -> dict[str, Any]:
+    """The settings the dataset was made with, and passwords, which are not written there."""
     settings: dict[str, Any] = json.loads(output.read(SUMMARY))["settings"]
-    settings["read"] |= {"passwords": [], "password_of": {}}
+    settings["read"] |= {"passwords": list(passwords), "password_of": {}}
     return settings

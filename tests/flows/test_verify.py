@@ -16,6 +16,7 @@ import pytest
 from tasks.progress import Progress
 from tasks.storage import Storage
 from tasks.verify import verify as find_problems
+from tests.resources.make_faults import MAKERS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Verify = Callable[..., tuple[int, str]]
@@ -128,3 +129,26 @@ def test_damage_is_mended_to_the_same_bytes(whole: Path, dataset: Path, verify: 
 def test_no_dataset_is_bad_usage(verify: Verify, tmp_path: Path) -> None:
     code, printed = verify("--output", tmp_path)
     assert code == 2 and "no finished dataset" in printed and "Traceback" not in printed
+
+
+def test_samples_of_an_encrypted_pdf_are_made_again_with_its_password_only(
+    extract: Callable, verify: Verify, tmp_path: Path
+) -> None:
+    import pymupdf
+
+    folder, dataset = tmp_path / "in", tmp_path / "dataset"
+    folder.mkdir()
+    with pymupdf.open(stream=MAKERS["plain"]()) as plain:
+        plain.save(folder / "a.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="sesame")
+    words = ["--source", folder, "--output", dataset, "--read.passwords", "sesame"]
+    code, printed = extract(*words, "--triage.method", "sigma", "--fit.min-side", "1")
+    assert code == 0 and samples(dataset), printed
+    before = hashes(dataset)
+    lose_a_sample(dataset)
+    for wrong in ([], ["--password", "wrong"]):
+        code, printed = verify("--output", dataset, "--repair", *wrong)
+        assert code == 2 and "a.pdf" in printed and "--password" in printed, printed
+        assert (dataset / "dataset.zip").exists(), "nothing was changed"
+    code, printed = verify("--output", dataset, "--repair", "--password", "sesame")
+    assert code == 0, printed
+    assert hashes(dataset) == before
