@@ -52,6 +52,7 @@ def kill_after(process: subprocess.Popen[str], path: Path) -> None:
     process.communicate()
 
 
+@pytest.mark.nightly
 def test_from_pdfs_to_a_lora_killed_twice_to_the_same_weights(
     demo: Path,
     extract: Callable[..., tuple[int, str]],
