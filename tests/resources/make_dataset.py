@@ -39,7 +39,7 @@ def make_dataset(output: Storage, files: Iterable[tuple[str, bytes]]) -> list[Sa
         samples=len(samples),
         sample_bytes=sum(sample.bytes for sample in samples),
         settings=Settings(
-            source="nowhere", output=output.url, run={"workers": 2, "disk_reserve_mb": 0}
+            source="nowhere", output=output.url, run={"workers": 1, "disk_reserve_mb": 0}
         ).model_dump(mode="json"),
         versions={},
     )

@@ -21,6 +21,12 @@ from tests.tasks.detect.drawn import text_page
 from tests.tasks.score.conftest import Score, drawing, files, places
 
 
+@pytest.fixture(params=["local", pytest.param("memory", marks=pytest.mark.nightly)])
+def output(request: pytest.FixtureRequest, tmp_path: Path, memory: object) -> str:
+    """An output on the disk, and nightly one on a filesystem that is not local."""
+    return str(tmp_path / "the output") if request.param == "local" else "memory://bucket/out"
+
+
 def encoded(picture: Image.Image, form: str, **options: object) -> bytes:
     stream = BytesIO()
     picture.save(stream, form, **options)
@@ -171,6 +177,7 @@ def test_labels_measure_the_purity(tmp_path: Path, score: Score) -> None:
     assert dict(words.rows(found))["purity"].startswith("0.0 % (0.0 % to ")
 
 
+@pytest.mark.nightly
 def test_likeness_to_a_folder(tmp_path: Path, score: Score) -> None:
     storage = Storage(str(tmp_path / "out"))
     make_dataset(storage, files(5).items())
