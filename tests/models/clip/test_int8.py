@@ -45,7 +45,8 @@ def test_the_tower_is_a_quarter_and_is_made_once(encoded: Encoder, settings: Cli
 
     tower = open_clip.create_model(ARCHITECTURE).visual
     exact = sum(value.numel() * 4 for value in tower.parameters())
-    assert stamp.st_size <= 0.28 * exact
+    # 0.275 for ViT-B-32; the patches, which stay as they are, weigh more in a smaller model.
+    assert stamp.st_size <= 0.3 * exact
     with ClipEngine(settings) as engine:
         again = [vector for _, vector in engine.embed_images(photographs(encoded))]
     np.testing.assert_array_equal(first, again)
