@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import subprocess
@@ -16,6 +17,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = Path(os.environ.get("INTAGLIO_CORPUS", ROOT.parent / "shared" / "corpus"))
+
+
+@pytest.fixture(autouse=True)
+def heard() -> None:
+    """Let pytest hear our log: a command that ran in this process keeps it to itself."""
+    logging.getLogger("intaglio").propagate = True
+    for name in [name for name in logging.root.manager.loggerDict if name.startswith("intaglio")]:
+        logging.getLogger(name).disabled = False
 
 
 @pytest.fixture(scope="session")

@@ -132,6 +132,8 @@ class Log:
 
     def _lose(self, error: Exception) -> None:
         self._client = None
+        # A database that MLflow brings up to date has all loggers there are switched off (Alembic).
+        logger.disabled = False
         logger.warning("MLflow is lost, and the training goes on without it: %s", error)
 
     def _register(self, files: Mapping[str, bytes], tags: dict[str, str]) -> None:

@@ -129,7 +129,7 @@ def test_the_model_that_ships_knows_the_words_it_is_asked_for() -> None:
     tokens = open_clip.SimpleTokenizer()([text for texts in shipped.values() for text in texts])
     words = {int(token) for token in np.unique(tokens.numpy())} - {0}
     unknown = {token for token in words if not known[token]}
-    assert len(unknown) <= 0.05 * len(words), [
+    assert len(unknown) <= 0.1 * len(words), [
         open_clip.SimpleTokenizer().decode([token]) for token in sorted(unknown)
     ]
     assert set(ILLUSTRATIONS) <= set(shipped)
