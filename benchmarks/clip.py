@@ -131,7 +131,7 @@ def main() -> None:
         return
     table = Table("model", "precision", "batch", "bare /s", "streamed /s", "p50 ms", "p99 ms",
                   "memory MB", "tower MB", "published")  # fmt: skip
-    console = Console()
+    console = Console(width=130)
     for model in given.model or DEFAULTS:
         for precision in given.precision or ("fp32", "int8"):
             if model == "print" and precision == "int8":

@@ -137,8 +137,8 @@ class Judged(Record):
     """The work it is from."""
     drawn: bool
     """Whether it was made up rather than scanned."""
-    cosines: list[float]
-    """With the prompts of each kind, in the order of ``KINDS``."""
+    logits: list[float]
+    """Of the prompts of each kind, in the order of ``KINDS``: cosines times the network's scale."""
 
 
 class KindFigures(Record):
@@ -163,6 +163,8 @@ class PrintFigures(Record):
 
     auc: float
     """Of illustrations against text, blank paper and covers."""
+    auc_by_work: float
+    """The same with every work counting as much as every other."""
     auc_low: float
     """2.5 % of a bootstrap over works."""
     auc_high: float

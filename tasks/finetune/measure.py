@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -25,8 +26,8 @@ def judge(engine: ClipEngine, prints: Sequence[Print]) -> list[Judged]:
     judged = []
     for (_, vector), each in zip(engine.embed_images(images), prints, strict=True):
         assert not isinstance(vector, InputFault), vector
-        cosines = (classes @ vector).tolist()
-        judged.append(Judged(kind=each.kind, work=each.work, drawn=each.drawn, cosines=cosines))
+        logits = (engine.logit_scale * (classes @ vector)).tolist()
+        judged.append(Judged(kind=each.kind, work=each.work, drawn=each.drawn, logits=logits))
     return judged
 
 
@@ -40,7 +41,7 @@ def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
         for kind in KINDS:
             own = [each for each in judged if each.kind == kind and each.drawn == drawn]
             if own:
-                right = sum(KINDS[int(np.argmax(each.cosines))] == kind for each in own)
+                right = sum(KINDS[int(np.argmax(each.logits))] == kind for each in own)
                 side = sum((_margin(each) > 0) == (kind in ILLUSTRATIONS) for each in own)
                 kinds.append(
                     KindFigures(
@@ -61,6 +62,7 @@ def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
     low, high = _interval(against, np.random.default_rng(seed))
     return PrintFigures(
         auc=_auc(against),
+        auc_by_work=_auc(against, by_work=True),
         auc_low=low,
         auc_high=high,
         prints=len(against),
@@ -69,17 +71,24 @@ def measure(judged: Sequence[Judged], seed: int = 0) -> PrintFigures:
     )
 
 
-def _auc(judged: Sequence[Judged]) -> float:
+def _auc(judged: Sequence[Judged], by_work: bool = False) -> float:
+    """Area under the ROC curve; of prints, or with the prints of a work sharing one weight."""
     from sklearn.metrics import roc_auc_score
 
     truth = [each.kind in ILLUSTRATIONS for each in judged]
-    return float(roc_auc_score(truth, [_margin(each) for each in judged]))
+    shares = Counter((each.work, side) for each, side in zip(judged, truth, strict=True))
+    weights = [
+        1 / shares[each.work, side] if by_work else 1.0
+        for each, side in zip(judged, truth, strict=True)
+    ]
+    return float(roc_auc_score(truth, [_margin(each) for each in judged], sample_weight=weights))
 
 
 def _margin(judged: Judged) -> float:
-    """Nearest kind of illustration against nearest kind of anything else."""
+    """Log-odds of any kind of illustration against anything else, as scoring has it."""
     count = len(ILLUSTRATIONS)
-    return max(judged.cosines[:count]) - max(judged.cosines[count:])
+    wanted, other = judged.logits[:count], judged.logits[count:]
+    return float(np.logaddexp.reduce(wanted) - np.logaddexp.reduce(other))
 
 
 def _interval(judged: Sequence[Judged], rng: np.random.Generator) -> tuple[float, float]:

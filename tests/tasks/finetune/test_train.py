@@ -108,12 +108,12 @@ def test_figures_are_what_they_say() -> None:
     judged = []
     for n in range(300):
         kind = KINDS[n % len(KINDS)]
-        cosines = rng.normal(0, 0.1, len(KINDS))
-        cosines[KINDS.index(kind)] += 1
-        judged.append(Judged(kind=kind, work=f"w{n % 30}", drawn=False, cosines=cosines.tolist()))
+        logits = rng.normal(0, 0.1, len(KINDS))
+        logits[KINDS.index(kind)] += 1
+        judged.append(Judged(kind=kind, work=f"w{n % 30}", drawn=False, logits=logits.tolist()))
     figures = measure(judged)
     assert figures.auc == 1 and all(each.right == 1 for each in figures.kinds)
-    blind = [each.model_copy(update={"cosines": rng.normal(0, 1, 15).tolist()}) for each in judged]
+    blind = [each.model_copy(update={"logits": rng.normal(0, 1, 15).tolist()}) for each in judged]
     chance = measure(blind)
     assert chance.auc_low < 0.5 < chance.auc_high < 0.75
     assert sum(each.prints for each in chance.kinds) == 300
