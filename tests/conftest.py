@@ -22,6 +22,8 @@ CORPUS = Path(os.environ.get("INTAGLIO_CORPUS", ROOT.parent / "shared" / "corpus
 @pytest.fixture(autouse=True)
 def heard() -> None:
     """Let pytest hear our log: a command that ran in this process keeps it to itself."""
+    for handler in logging.getLogger().handlers:
+        handler.setLevel(logging.NOTSET)
     logging.getLogger("intaglio").propagate = True
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("intaglio")]:
         logging.getLogger(name).disabled = False
