@@ -31,6 +31,8 @@ def trim(pixels: NDArray[np.uint8], inner: PixelBox) -> PixelBox:
     Returns:
         The part to keep, in pixels of the crop; it holds ``inner`` whole.
     """
+    if inner == (0, 0, pixels.shape[1], pixels.shape[0]):
+        return inner
     gray = pixels if pixels.ndim == 2 else cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
     small = fit(gray.astype(np.uint8, copy=False), LONG_SIDE)
     ink = flatten(small) < 255 * (1 - DARKEST_INK)
