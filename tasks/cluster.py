@@ -18,9 +18,9 @@ from models.records import Pdf
 from models.settings import Settings
 from tasks import session
 from tasks.extract import Group, extract_pages
+from tasks.places import is_s3
 from tasks.retry import RETRIED
 from tasks.session import Session
-from tasks.storage import is_s3
 from tasks.triage import is_done, triage, valid_looks
 
 DAEMON = "distributed.worker.daemon"

@@ -23,10 +23,11 @@ from models.records import Fault, Pdf
 from tasks import session, work
 from tasks.ledger import STATE
 from tasks.lock import alone
+from tasks.places import filesystem
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
 from tasks.staging import stamp_of
-from tasks.storage import Storage, filesystem, named_errors
+from tasks.storage import Storage, named_errors
 
 ARCHIVE = f"{STATE}/archive.jsonl"
 """What discovery found last time, so that unchanged files are not read again."""

@@ -1,6 +1,6 @@
 """S3 as it is in bad weather: bounded waits, requests asked again, puts that are verified.
 
-Only ``tasks/storage.py`` and ``tasks/lock.py`` know this module. It is imported when a place is on
+Only ``tasks/places.py`` makes its client. It is imported when a place is on
 S3, because it needs the extra ``intaglio[s3]``.
 """
 

@@ -18,7 +18,8 @@ from fsspec.implementations.local import LocalFileSystem
 
 from models.errors import TooLargeForScratch, UnreadableFile
 from models.records import Pdf
-from tasks.storage import fetch, filesystem, full_scratch, named_errors
+from tasks.places import filesystem
+from tasks.storage import fetch, full_scratch, named_errors
 
 MB = 1024 * 1024
 

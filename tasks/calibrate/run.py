@@ -20,9 +20,10 @@ from tasks.calibrate import page, sheet, words
 from tasks.calibrate.judge import judge
 from tasks.calibrate.labels import CURE, format_labels, parse_labels
 from tasks.calibrate.sample import PageKey, draw
+from tasks.places import filesystem
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
-from tasks.storage import Storage, filesystem, named_errors
+from tasks.storage import Storage, named_errors
 
 FOLDER = "calibration"
 LABELS = f"{FOLDER}/labels.csv"

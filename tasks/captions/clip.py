@@ -15,8 +15,9 @@ from models.clip.engine import ClipEngine
 from models.errors import BadSettings, InputFault
 from models.handoff import HandoffSettings
 from models.records import Sample
+from tasks.places import filesystem
 from tasks.progress import Progress
-from tasks.storage import Storage, filesystem, named_errors
+from tasks.storage import Storage, named_errors
 
 OURS = Path(__file__).with_name("vocabulary.yaml")
 ELSE = "something else"

@@ -18,8 +18,9 @@ from models.train import TrainerMissing
 from tasks.finetune.pairs import RECORD, Pair, read_table, split, write_pairs
 from tasks.finetune.prints import Print, make_prints, read_prints
 from tasks.finetune.sample import sample_pairs
+from tasks.places import filesystem
 from tasks.progress import Progress
-from tasks.storage import Storage, filesystem
+from tasks.storage import Storage
 
 DRAWN_PER_PAIR = 0.012
 """Rounds of made-up prints for each pair wanted."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import sys
 
-from tasks.storage import filesystem
+from tasks.places import filesystem
 
 
 def main() -> None:

@@ -7,8 +7,9 @@ import io
 from collections.abc import Collection
 
 from models.errors import BadSettings
+from tasks.places import filesystem
 from tasks.score.prompts import Prompts
-from tasks.storage import filesystem, named_errors
+from tasks.storage import named_errors
 
 ILLUSTRATION = "illustration"
 OTHERS = ("other", "text", "blank", "cover")

@@ -10,7 +10,8 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from models.errors import BadSettings
 from models.settings import Group
-from tasks.storage import filesystem, named_errors
+from tasks.places import filesystem
+from tasks.storage import named_errors
 
 SHIPPED = Path(__file__).parent / "prompts.yaml"
 Phrase = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]

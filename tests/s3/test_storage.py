@@ -17,7 +17,8 @@ import pytest
 
 from models.errors import BadSettings, StorageGone, StorageRefused
 from tasks.discover import find_pdfs
-from tasks.storage import Storage, filesystem
+from tasks.places import filesystem
+from tasks.storage import Storage
 from tests.s3.conftest import BUCKET, account
 from tests.services.proxy import Fault, Proxy
 from tests.services.radosgw import Radosgw

@@ -13,7 +13,8 @@ import fsspec
 import pytest
 
 from models.errors import BadSettings, DiskLow, StorageGone, StorageRefused
-from tasks.storage import Storage, filesystem, named_errors
+from tasks.places import filesystem
+from tasks.storage import Storage, named_errors
 from tests.tasks.conftest import tree
 
 
