@@ -23,7 +23,7 @@ from pydantic_settings import (
 )
 
 from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
-from models.settings import Group, Settings, with_preset
+from models.settings import Group, Settings, holds_password, with_preset
 from tasks.orphans import end_orphans, mark_children
 
 _gone = threading.Event()
@@ -157,7 +157,9 @@ def _yaml(settings: type[BaseSettings], path: str) -> YamlConfigSettingsSource:
 def _explain(error: Any) -> str:
     field = ".".join(str(part) for part in error["loc"]) or "settings"
     # A password is never shown, not even a wrong one.
-    given = None if "password" in field else error.get("input")
+    given = error.get("input")
+    if "password" in field or (isinstance(given, str) and holds_password(given)):
+        given = None
     shown = f" (given: {given!r})" if isinstance(given, str | int | float) else ""
     return f"{field}: {error['msg']}{shown}"
 

@@ -7,12 +7,26 @@ its label in the Prefect UI. A group is one step of the work.
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 Kind = Literal["engraving", "photograph", "ornament", "map", "music", "table", "other"]
 """The values of :class:`models.records.RegionKind`, as a choice for command line and form."""
+
+
+_PASSWORD = re.compile(
+    r"\s*[a-z][\w.+-]+:/{1,2}[^/]*?(:|%3a)([^/]*@|\S*@|[^/]*%40)", re.IGNORECASE | re.DOTALL
+)
+"""After a scheme, a colon before the first slash, and an @ after it: the password in between may
+hold anything, slashes and numbers included."""
+IN_URL = "a URL with a password would be written into logs and results"
+
+
+def holds_password(place: str) -> bool:
+    """Whether a place is a URL in which a password may stand, or a chain with such a one."""
+    return any(_PASSWORD.match(link) for link in place.split("::"))
 
 
 class Group(BaseModel):
@@ -24,7 +38,16 @@ class Group(BaseModel):
         use_attribute_docstrings=True,
         # A default must be what it becomes when it is written down and read again: 60 is 60.0.
         validate_default=True,
+        hide_input_in_errors=True,
     )
+
+    @field_validator("*")
+    @classmethod
+    def _without_password(cls, value: Any) -> Any:
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, str) and holds_password(each):
+                raise ValueError(f"{IN_URL}; give credentials by environment or profile")
+        return value
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

@@ -20,10 +20,11 @@ from slugify import slugify
 
 from models.errors import BadSettings, InputFault, UnreadableFile
 from models.records import Fault, Pdf
+from models.settings import IN_URL, holds_password
 from tasks import session, work
 from tasks.ledger import STATE
 from tasks.lock import alone
-from tasks.places import filesystem
+from tasks.places import ENVIRONMENT, filesystem
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
 from tasks.staging import stamp_of
@@ -74,7 +75,11 @@ def _listed(fs: fsspec.AbstractFileSystem, path: str) -> list[str]:
         text = fs.cat_file(path).decode("utf-8-sig", "surrogateescape")
     except FileNotFoundError:
         raise BadSettings(f"source: {path} does not exist.") from None
-    named = [line for line in re.split(r"\r?\n", text) if line.strip() and line[0] != "#"]
+    lines = re.split(r"\r?\n", text)
+    for number, line in enumerate(lines, start=1):
+        if holds_password(line):
+            raise BadSettings(f"source: line {number} of {path}: {IN_URL}.", ENVIRONMENT)
+    named = [line for line in lines if line.strip() and line[0] != "#"]
     return [line if "://" in line else os.path.abspath(line) for line in named]
 
 
@@ -158,7 +163,7 @@ def _pdf(path: str, base: str, info: Info) -> Pdf:
     """A PDF by its path, the folder names start from, and what a listing said of it."""
     name = (path[len(base) :] if base and path.startswith(base) else path) or path
     pdf = Pdf(name=name, path=path)
-    fs, inner = filesystem(path)
+    fs, inner = filesystem(path, listed=True)
     local = isinstance(fs, LocalFileSystem)
     try:
         if local:

@@ -8,33 +8,31 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from models.errors import BadSettings
+from models.settings import IN_URL, holds_password
+
+ENVIRONMENT = "Give credentials by environment or profile; docs/s3.md says how."
 
 
-def filesystem(place: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def filesystem(place: str, listed: bool = False) -> tuple[fsspec.AbstractFileSystem, str]:
     """The filesystem of a local path or an fsspec URL, and its own path of the place.
 
+    Args:
+        place: Path or URL.
+        listed: Whether the storage itself gave it, in a listing: an @ in it is then no password's.
+
     Raises:
-        BadSettings: There is no such filesystem here.
+        BadSettings: There is no such filesystem here, or a password in the URL.
     """
+    if not listed and holds_password(place):
+        raise BadSettings(f"{IN_URL[0].upper()}{IN_URL[1:]}.", ENVIRONMENT)
     if "://" not in place:
         # Not left to fsspec, which takes "::" in a file's name for a chain of filesystems.
         return LocalFileSystem(), LocalFileSystem._strip_protocol(place)
-    scheme, _, rest = place.partition("://")
-    if ":" in rest.partition("/")[0].rpartition("@")[0]:
-        raise BadSettings(
-            f"{scheme}://...@...: a URL with a password would be written into logs and results.",
-            "Give credentials by environment or profile; docs/s3.md says how.",
-        )
     try:
         if is_s3(place):
-            return _s3(place, rest)
+            return _s3(place, place.partition("://")[2])
         fs, path = fsspec.url_to_fs(place)
     except (ImportError, ValueError) as error:
-        if "@" in rest:
-            # It may be a password that breaks the URL, and the error may quote it.
-            raise BadSettings(
-                f"{scheme}://... is no URL that can be opened ({type(error).__name__})."
-            ) from None
         cure = "pip install 'intaglio[s3]' for s3://." if isinstance(error, ImportError) else None
         raise BadSettings(f"{place}: {str(error).rstrip('.')}.", cure) from error
     return fs, str(path)

@@ -56,7 +56,7 @@ class Staging:
             InputFault: The PDF alone is larger than the budget, or it is gone.
             StorageGone: It cannot be fetched.
         """
-        fs, remote = filesystem(pdf.path)
+        fs, remote = filesystem(pdf.path, listed=True)
         if isinstance(fs, LocalFileSystem):
             return str(remote)
         if pdf.size > self._budget:
@@ -103,7 +103,7 @@ class Staging:
 
     def changed(self, pdf: Pdf) -> UnreadableFile | None:
         """What to say of a local PDF that is no longer the file it was when it was found."""
-        fs, path = filesystem(pdf.path)
+        fs, path = filesystem(pdf.path, listed=True)
         if not pdf.stamp or not isinstance(fs, LocalFileSystem):
             return None
         try:

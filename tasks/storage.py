@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -104,7 +105,9 @@ def _reason(error: BaseException) -> str:
     if answer := _answer(error):
         told = answer.get("Error", {})
         return ": ".join(filter(None, (told.get("Code"), told.get("Message"))))
-    return str(error).rstrip(".") or type(error).__name__
+    told = str(error).rstrip(".") or type(error).__name__
+    # The libraries quote the URL they asked, and a proxy's or an endpoint's may hold a password.
+    return re.sub(r"://[^/\s]*:\S*@", "://...@", told)
 
 
 class Storage:

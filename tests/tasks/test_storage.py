@@ -11,8 +11,13 @@ from typing import Any
 
 import fsspec
 import pytest
+from pydantic import ValidationError
 
+from flows.command import parse
 from models.errors import BadSettings, DiskLow, StorageGone, StorageRefused
+from models.handoff import HandoffSettings
+from models.settings import holds_password
+from tasks.discover import find_pdfs
 from tasks.places import filesystem
 from tasks.storage import Storage, named_errors
 from tests.tasks.conftest import tree
@@ -187,12 +192,88 @@ def test_an_answer_cut_short_is_a_fault_of_the_connection() -> None:
     assert not isinstance(caught.value, StorageRefused)
 
 
-@pytest.mark.parametrize("url", ["ftp://me:secret@host/x", "ftp://me:sec/ret@host/x"])
-def test_passwords_in_urls_are_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(BadSettings) as caught:
-        filesystem(url)
-    told = f"{caught.value.message} {caught.value.cure}"
-    assert not any(word in told for word in ("sec", "ret@"))
+PASSWORDS = [
+    "ftp://me:Sec@host/x",
+    "ftp://me:Sec/Ret@host/x",
+    "ftp://me:7531/Ret@host/x",
+    "ftp://me:7531/Sec/Ret@host:21/x",
+    "https://me:Sec@Ret@host/a.pdf",
+    "https://me:Sec:Ret@host/a.pdf",
+    "https://me:Sec#Ret@host/a.pdf",
+    "https://me:Sec?Ret/7531@host/a.pdf",
+    "https://me:Sec%40Ret@host/a.pdf",
+    "https://me:Sec%40host/a.pdf",
+    "https://me%3ASec@host/a.pdf",
+    "https://me:Sec Ret@host/a.pdf",
+    "https://me:Sec\\Ret@host/a.pdf",
+    "https://:Sec@host/a.pdf",
+    "https://me:Sec://Ret@host/a.pdf",
+    "https:/me:Sec@host/a.pdf",
+    "HTTPS://me:Sec@host/a.pdf",
+    " https://me:Sec@host/a.pdf",
+    "https://me:Sec@[::1]:8080/a.pdf",
+    "simplecache::https://me:Sec@host/a.pdf",
+    "zip://in/a.pdf::https://me:Sec@host/a.zip",
+    "nosuch://me:7531/Ret@host/x",
+    "s3://key:Sec/Ret@bucket/x",
+]
+"""URLs that hold a password, of which nothing may show."""
+NONE = [
+    "s3://bucket/vol:1/a@b.pdf",
+    "s3://arn:aws:s3:us-west-2:123456789012:accesspoint/scans/a.pdf",
+    "https://host:8080/a%40b.pdf",
+    "https://[::1]:8080/a.pdf",
+    "sftp://me@host/x:y",
+    "file:///a:b@c.pdf",
+    "memory://a/b:c@d.pdf",
+    "/scans/vol:1/a@b.pdf",
+    "Lady's Mirror: 1@2.pdf",
+]
+
+
+def quotes(text: str) -> bool:
+    """Whether a part of the passwords shows."""
+    return any(word in text for word in ("Sec", "Ret", "7531"))
+
+
+@pytest.mark.parametrize("url", PASSWORDS)
+def test_passwords_in_urls_are_refused_and_not_repeated(url: str, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text(f"a.pdf\n{url}\n")
+    for doing in (
+        lambda: filesystem(url),
+        lambda: Storage(url),
+        lambda: find_pdfs(url, Storage(str(tmp_path))),
+        lambda: find_pdfs(str(tmp_path / "list.txt"), Storage(str(tmp_path / "out"))),
+        lambda: parse("extract", "", ["--source", url, "--output", "out"]),
+        lambda: parse("extract", "", ["--source", "in", "--output", url]),
+    ):
+        with pytest.raises(BadSettings, match="a URL with a password|A URL with") as caught:
+            doing()
+        assert not quotes(f"{caught.value.message} {caught.value.cure}")
+    with pytest.raises(ValidationError) as refused:
+        HandoffSettings(dataset="d", bundles=url)
+    assert not quotes(str(refused.value))
+
+
+@pytest.mark.parametrize("place", NONE)
+def test_other_colons_and_ats_are_no_passwords(place: str) -> None:
+    assert not holds_password(place)
+
+
+def test_a_url_with_a_password_in_a_librarys_error_is_not_repeated() -> None:
+    for url in PASSWORDS[:2]:
+        with (
+            pytest.raises(StorageGone, match="cannot connect") as caught,
+            named_errors("reading x"),
+        ):
+            raise OSError(f"cannot connect to {url}")
+        assert not quotes(caught.value.message) and "host" in caught.value.message
+
+
+def test_a_listed_name_with_an_at_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fsspec, "url_to_fs", lambda url: (None, url))
+    url = "https://host:8080/a@b.pdf"
+    assert filesystem(url, listed=True)[1] == url
 
 
 def test_a_name_in_a_url_is_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
