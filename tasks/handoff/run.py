@@ -10,6 +10,7 @@ from prefect.artifacts import create_markdown_artifact
 from models.errors import BadSettings, DiskLow, NothingUsable
 from models.handoff import Bundle, Caption, HandoffSettings, Preflight, TrainerName
 from models.records import Sample
+from tasks.captions.show import show_captions
 from tasks.captions.table import write_captions
 from tasks.captions.write import write_all
 from tasks.dataset import MANIFEST, read_samples
@@ -20,6 +21,7 @@ from tasks.handoff.preflight import preflight
 from tasks.handoff.words import rows
 from tasks.progress import Progress
 from tasks.retry import RETRIED
+from tasks.score.look import REPORT
 from tasks.storage import Storage
 
 PREFLIGHT, PLOT = "preflight.json", "preflight.png"
@@ -66,7 +68,7 @@ def hand_over(
     captions: Mapping[str, Caption],
     found: Preflight,
 ) -> None:
-    """Write what all bundles share: the captions and what the buckets look like.
+    """Write what all bundles share: the captions, also for the report, and the buckets.
 
     Raises:
         StopRun: A trainer cannot read a sample, or there is no room.
@@ -75,6 +77,8 @@ def hand_over(
     place = Storage(settings.place)
     _check_space(settings, place, sum(sample.bytes for sample in samples))
     write_captions(dataset, captions)
+    if dataset.size(f"{REPORT}/index.html"):
+        show_captions(dataset, captions)
     place.write(PREFLIGHT, found.model_dump_json(indent=1).encode())
     place.write(PLOT, plot(found))
 

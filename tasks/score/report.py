@@ -6,12 +6,16 @@ Ten thousand samples are a few megabytes of data; the browser loads only the thu
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from models.errors import BadSettings
 from models.records import Sample
 from models.score import ScoreSettings, Verdict
+from tasks.captions.show import show_captions
+from tasks.captions.table import read_captions
 from tasks.score import words
 from tasks.score.judge import CAUSES, Scores, volume
 from tasks.score.look import REPORT, THUMBNAILS, thumbnail
@@ -19,9 +23,11 @@ from tasks.score.pages import PageKey, draw_pages, dropped_pages
 from tasks.score.spread import year
 from tasks.session import Session
 
+logger = logging.getLogger("intaglio.report")
+
 
 def write(run: Session, settings: ScoreSettings, scores: Scores, verdict: Verdict) -> None:
-    """Write ``report/``: ``index.html``, ``data.js``, ``thumbs/`` and ``pages/``.
+    """Write ``report/``: ``index.html``, ``data.js``, ``captions.js``, ``thumbs/`` and ``pages/``.
 
     Raises:
         StopRun: The storage failed or is full.
@@ -50,6 +56,13 @@ def write(run: Session, settings: ScoreSettings, scores: Scores, verdict: Verdic
     data["threshold"] = settings.purity.threshold
     script = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     output.write(f"{REPORT}/data.js", f"const REPORT = {script};\n".encode())
+    try:
+        captions = read_captions(output)
+    except BadSettings as error:
+        # Somebody is editing them; scoring does not need them.
+        logger.warning("The report shows no captions: %s", error.message)
+        captions = {}
+    show_captions(output, captions)
     output.write(f"{REPORT}/index.html", render(verdict).encode())
     own = {thumbnail(sample) for sample in scores.samples}
     for old in output.names(THUMBNAILS).keys() - own:

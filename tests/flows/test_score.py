@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -11,10 +12,15 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -111,9 +117,12 @@ def test_no_dataset_ends_with_2(start: Start, tmp_path: Path) -> None:
     assert process.returncode == 2 and "holds no finished dataset" in printed, printed
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
-def test_the_report_opens_filters_and_sorts(scored: tuple[Path, str]) -> None:
+@contextmanager
+def opened(report: Path) -> Iterator[Page]:
+    """The report in a real browser, which must neither complain nor ask the network."""
     playwright = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here")
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 900})
@@ -122,7 +131,15 @@ def test_the_report_opens_filters_and_sorts(scored: tuple[Path, str]) -> None:
         page.on("pageerror", lambda error: said.append(str(error)))
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
-        page.goto((scored[0] / "report" / "index.html").as_uri())
+        page.goto((report / "index.html").as_uri())
+        yield page
+        assert not said, said
+        assert all(url.startswith(("file:", "data:")) for url in asked)
+        browser.close()
+
+
+def test_the_report_opens_filters_and_sorts(scored: tuple[Path, str]) -> None:
+    with opened(scored[0] / "report") as page:
         cards = page.locator(".card")
         samples = json.loads((scored[0] / "verdict.json").read_text())["samples"]
         assert cards.count() == samples
@@ -144,6 +161,34 @@ def test_the_report_opens_filters_and_sorts(scored: tuple[Path, str]) -> None:
         page.keyboard.press("Escape")
         assert page.locator("#droppedPages img").count() > 0
         assert page.locator("#histogram rect").count() > 0
-        assert not said, said
-        assert all(url.startswith(("file:", "data:")) for url in asked)
-        browser.close()
+
+
+def test_the_report_shows_captions_of_a_later_hand_off(
+    scored: tuple[Path, str], start: Start, tmp_path: Path
+) -> None:
+    output = tmp_path / "dataset"
+    shutil.copytree(scored[0], output)
+    handoff = ("handoff", "--dataset", output, "--trainers", "kohya")
+    end(start(*handoff))
+    rows = list(csv.reader((output / "captions.csv").read_text().splitlines()))
+    written, edited, other = rows[1], rows[2], rows[3]
+    edited[1] = 'A "gown" of <b>velvet</b>'
+    with (output / "captions.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    end(start(*handoff))
+    # As if another picture had got the file name since the report was written.
+    script = output / "report" / "captions.js"
+    script.write_text(script.read_text().replace(other[4], "s" + "0" * 16))
+    with opened(output / "report") as page:
+
+        def card(row: list[str]) -> Locator:
+            return page.locator(".card", has=page.locator(f'img[alt="{row[0]}"]'))
+
+        card(written).hover()
+        said = card(written).locator(".said").inner_text()
+        assert written[1] in said and "template" in said
+        card(edited).click()
+        assert page.locator("dialog .said").inner_text() == f"“{edited[1]}” (caption: edited)"
+        page.keyboard.press("Escape")
+        card(other).click()
+        assert page.locator("dialog .said").inner_text() == ""

@@ -30,6 +30,12 @@ function scores(sample) {
   if (sample.said !== null) lines.push(sample.said ? "labelled: illustration" : "labelled: no illustration");
   return lines;
 }
+function caption(sample) {
+  const [text, source, picture] = CAPTIONS[sample.file] ?? [];
+  // The file may hold another picture than the caption is of; thumbnails are named by their hash.
+  if (!text || !sample.thumb.includes(picture.slice(1))) return "";
+  return `“${text}” (caption: ${source})`;
+}
 function place(sample) {
   return `${REPORT.pdfs[sample.pdf]}, page ${sample.page}${sample.label ? ` (${sample.label})` : ""}`;
 }
@@ -53,7 +59,8 @@ const ORDERS = {
 let filter = "all", list = [], made = 0, under = null;
 
 function card(sample) {
-  const scored = element("div", { className: "scores" }, ...scores(sample).map(line => element("div", { textContent: line })));
+  const scored = element("div", { className: "scores" }, ...scores(sample).map(line => element("div", { textContent: line })),
+    element("div", { className: "said", textContent: caption(sample) }));
   const made = element("figure", { className: "card", tabIndex: 0 },
     element("div", { className: "frame" }, thumbnail(sample)),
     element("figcaption", {},
@@ -113,10 +120,11 @@ function paper(picture, ratio, box) {
   }
   return sheet;
 }
-function reveal(stage, sample, caption) {
+function reveal(stage, sample, said, caption) {
   const large = byId("large");
   large.querySelector(".stage").replaceChildren(stage);
   large.querySelector(".sample").replaceChildren(...sample);
+  large.querySelector(".said").textContent = said;
   large.querySelector(".caption").textContent = caption;
   if (!large.open) large.showModal();
 }
@@ -130,7 +138,7 @@ function open(sample) {
   if (!sample.fault) whole.src = "../" + file.split("/").map(encodeURIComponent).join("/");
   const stage = sample.picture ? paper(sample.picture, sample.pageRatio, sample.box)
     : element("p", { className: "unseen", textContent: `Cut from ${place(sample)}; the page could not be drawn for this report.` });
-  reveal(stage, [picture], [place(sample), file, ...scores(sample)].join("  ·  "));
+  reveal(stage, [picture], caption(sample), [place(sample), file, ...scores(sample)].join("  ·  "));
 }
 function step(by) {
   const next = list[list.indexOf(under) + by];
@@ -178,7 +186,7 @@ for (const { reason, count, pages } of REPORT.droppedPages) {
       const image = element("img", { src: page.picture, loading: "lazy", decoding: "async", alt: name });
       return figure(image, name, () => {
         under = null;
-        reveal(paper(page.picture, image.naturalWidth / image.naturalHeight, null), [], `${name}  ·  dropped: ${reason}`);
+        reveal(paper(page.picture, image.naturalWidth / image.naturalHeight, null), [], "", `${name}  ·  dropped: ${reason}`);
       });
     })));
 }

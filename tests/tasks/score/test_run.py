@@ -13,6 +13,7 @@ from PIL import Image
 
 from models.clip.errors import Int8Refused
 from models.errors import BadSettings
+from tasks.captions.table import CAPTIONS, caption, write_captions
 from tasks.dataset import read_dropped
 from tasks.score import words
 from tasks.storage import Storage
@@ -60,6 +61,22 @@ def test_what_comes_out_agrees(output: str, score: Score) -> None:
     assert verdict.selection and 0 < verdict.selection.value <= verdict.selection.bound <= 1
     assert "local-dir:" in verdict.scored_by
     assert set(storage.names("report")) >= {"report/index.html", "report/data.js"}
+
+
+def test_the_report_shows_captions_that_are_there_already(
+    output: str, score: Score, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = Storage(output)
+    first, *_ = make_dataset(storage, files(6).items())
+    score(output)
+    assert storage.read("report/captions.js") == b"const CAPTIONS = {};\n"
+    write_captions(storage, {first.file_name: caption("a gown", "page", first.sha256)})
+    score(output)
+    assert "a gown" in storage.read("report/captions.js").decode()
+    storage.write(CAPTIONS, b"not,a\ntable\n")
+    score(output)
+    assert b"gown" not in storage.read("report/captions.js")
+    assert "shows no captions" in caplog.text and CAPTIONS in caplog.text
 
 
 def test_a_bad_file_costs_that_sample_with_its_reason(tmp_path: Path, score: Score) -> None:
