@@ -20,6 +20,7 @@ from PIL import Image
 from models.clip.pixels import decode, square
 from models.errors import BadSettings, InputFault
 from models.finetune import PairForm, Pairs
+from tasks.shards import SHARD, write_shard
 from tasks.storage import Storage
 
 FOLDER = "pairs"
@@ -27,8 +28,6 @@ RECORD = f"{FOLDER}/pairs.json"
 TEXTS = f"{FOLDER}/texts.txt"
 ROOM = 1.15
 """Squares are this much larger than the model's input, for the trainer to cut its windows from."""
-SHARD = 1000
-"""Most pairs in a shard."""
 
 
 @dataclass(frozen=True)
@@ -184,19 +183,18 @@ def _write_table(
 def _write_shards(
     output: Storage, part: str, squares: Iterator[tuple[bytes, str]], per_shard: int
 ) -> tuple[str, int]:
-    import webdataset
-
     sizes: dict[str, int] = {}
     batch: list[tuple[bytes, str]] = []
+
+    def members(prefix: str) -> Iterator[tuple[str, bytes]]:
+        for index, (image, text) in enumerate(batch):
+            yield f"{prefix}{index:05}.jpg", image
+            yield f"{prefix}{index:05}.txt", text.encode()
 
     def flush() -> None:
         name = f"{part}-{len(sizes):05}.tar"
         with output.writer(f"{FOLDER}/{part}/{name}") as stream:
-            shard = webdataset.TarWriter(stream, encoder=False, mtime=0)
-            for index, (image, text) in enumerate(batch):
-                key = f"{len(sizes):05}{index:05}"
-                shard.write({"__key__": key, "jpg": image, "txt": text.encode()})
-            shard.close()
+            write_shard(stream, members(f"{len(sizes):05}"))
         sizes[name] = len(batch)
         batch.clear()
 

@@ -6,20 +6,16 @@ are.
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
-from collections.abc import Sequence
-from typing import IO
+from collections.abc import Iterator, Sequence
 
 from models.handoff import BundleSample
 from tasks.handoff.content import Content
+from tasks.shards import SHARD, write_shard
 
 FOLDER = ""
 """There is no folder of pictures."""
 SHARDS = "shards"
-SHARD = 1000
-"""Samples in a shard at most."""
 FEWEST = 8
 """Shards at least, if there are as many samples: enough for two processes of four workers."""
 
@@ -33,23 +29,15 @@ def write(content: Content) -> None:
         samples = content.samples[number * count // shards : (number + 1) * count // shards]
         name = f"{number:05d}.tar"
         with content.target.writer(f"{SHARDS}/{name}") as stream:
-            _write_shard(content, samples, stream)
+            write_shard(stream, _members(content, samples))
         content.written.add(f"{SHARDS}/{name}")
         sizes[name] = len(samples)
     content.write(f"{SHARDS}/sizes.json", json.dumps(sizes, indent=1))
 
 
-def _write_shard(content: Content, samples: Sequence[BundleSample], stream: IO[bytes]) -> None:
-    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as archive:
-        for sample in samples:
-            members = (
-                (sample.image, content.dataset.read(sample.file_name)),
-                (f"{sample.stem}.txt", sample.caption.encode()),
-                (f"{sample.stem}.json", sample.model_dump_json().encode()),
-            )
-            for name, data in members:
-                # A fresh TarInfo has no owner and no time.
-                member = tarfile.TarInfo(name)
-                member.size = len(data)
-                archive.addfile(member, io.BytesIO(data))
-            content.progress.advance()
+def _members(content: Content, samples: Sequence[BundleSample]) -> Iterator[tuple[str, bytes]]:
+    for sample in samples:
+        yield sample.image, content.dataset.read(sample.file_name)
+        yield f"{sample.stem}.txt", sample.caption.encode()
+        yield f"{sample.stem}.json", sample.model_dump_json().encode()
+        content.progress.advance()
