@@ -28,7 +28,7 @@ from tasks.places import ENVIRONMENT, filesystem
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
 from tasks.staging import stamp_of
-from tasks.storage import Storage, named_errors
+from tasks.storage import Storage, is_refusal, named_errors, web_error
 
 ARCHIVE = f"{STATE}/archive.jsonl"
 """What discovery found last time, so that unchanged files are not read again."""
@@ -178,10 +178,14 @@ def _pdf(path: str, base: str, info: Info) -> Pdf:
             info = fs.info(inner)
         return pdf.model_copy(update={"size": info.get("size") or 0, "stamp": stamp_of(info)})
     except OSError as error:
-        # A server that is busy or away says nothing of the PDF: to condemn it for that would take
-        # its finished samples out of the dataset.
-        if not local and not isinstance(error, (FileNotFoundError, PermissionError)):
-            raise
+        if not local:
+            # Whether it alone is refused or everything is shows when it is fetched.
+            if is_refusal(error) or is_refusal(error.__cause__):
+                return pdf
+            # A server that is busy or away says nothing of the PDF: to condemn it for that would
+            # take its finished samples out of the dataset.
+            if not isinstance(error, FileNotFoundError) or web_error(error):
+                raise
         why = error.strerror or str(error)
         return pdf.model_copy(
             update={"fault": Fault.of(UnreadableFile(f"{name} cannot be read: {why}."))}
@@ -227,7 +231,8 @@ def _discover(run: Session, remember: bool) -> list[Pdf]:
     known = {(pdf.name, pdf.size, pdf.stamp): pdf for pdf in last_time(run.output)}
     done: list[Pdf] = []
     fresh: list[Pdf] = []
-    for pdf in find_pdfs(run.settings.source, run.output):
+    run.staging.archive = find_pdfs(run.settings.source, run.output)
+    for pdf in run.staging.archive:
         old = known.get((pdf.name, pdf.size, pdf.stamp))
         if pdf.fault:
             done.append(pdf)

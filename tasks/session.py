@@ -113,7 +113,12 @@ class Session:
         self.looked = self.cut = self._killed = self._written = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
         self._scratch = Path(run.scratch or tempfile.gettempdir())
-        self.staging = Staging(self._scratch, f"intaglio-{place}", run.scratch_budget_mb)
+        self.staging = Staging(
+            self._scratch,
+            f"intaglio-{place}",
+            run.scratch_budget_mb,
+            lambda size: self._check_free(Storage(str(self._scratch)), size),
+        )
 
     def reread(self) -> None:
         """Look again at what is done, after other processes worked for this run."""
@@ -252,7 +257,7 @@ class Session:
         return sample_files(self.output)
 
     def check_space(self, needed: int = 0) -> None:
-        """Stop while there is still room to stop cleanly.
+        """Stop while there is still room to stop cleanly; staging does so for scratch.
 
         Args:
             needed: Bytes about to be written.
@@ -264,8 +269,6 @@ class Session:
         if not self.output.local:
             # What goes there is gathered in scratch first.
             self._check_free(Storage(str(self._scratch)), needed)
-        elif "://" in self.settings.source:
-            self._check_free(Storage(str(self._scratch)), 0)
 
     def _check_free(self, place: Storage, needed: int) -> None:
         reserve = self.settings.run.disk_reserve_mb

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from typing import Any
 from filelock import FileLock, Timeout
 from fsspec.implementations.local import LocalFileSystem
 
-from models.errors import TooLargeForScratch, UnreadableFile
+from models.errors import DiskLow, StorageRefused, TooLargeForScratch, UnreadableFile
 from models.records import Pdf
 from tasks.places import filesystem
-from tasks.storage import fetch, full_scratch, named_errors
+from tasks.storage import full_scratch, named_errors, pieces
 
 MB = 1024 * 1024
+MOST_ASKED = 10
+"""PDFs that are tried when one is refused, to see whether it is that one alone."""
 
 
 class Staging:
@@ -34,9 +36,22 @@ class Staging:
         scratch: Copies go into a folder of this process's own here, made when first needed.
         name: Beginning of that folder's name. Folders of killed runs that begin so are removed.
         budget_mb: Most space the copies may take together, in MB.
+        check_space: Called with the bytes about to come; raises if the disk has no room for them.
+
+    Attributes:
+        archive: PDFs to ask for when one is refused.
     """
 
-    def __init__(self, scratch: Path, name: str, budget_mb: int) -> None:
+    def __init__(
+        self,
+        scratch: Path,
+        name: str,
+        budget_mb: int,
+        check_space: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.archive: Sequence[Pdf] = ()
+        self._read: dict[str, Pdf] = {}
+        self._check_space = check_space
         self._scratch = scratch
         self._name = name
         self._budget = budget_mb * MB
@@ -50,19 +65,20 @@ class Staging:
     def fetch(self, pdf: Pdf) -> str:
         """The local path of a PDF, fetched if need be and pinned until :meth:`release`.
 
-        Waits until the budget has room.
+        Waits until the budget has room; one of unknown size waits for all of it.
 
         Raises:
-            InputFault: The PDF alone is larger than the budget, or it is gone.
+            InputFault: The PDF alone is larger than the budget, or refused, or it is gone.
+            DiskLow: There is no room for it on the disk.
+            StorageRefused: The storage refuses it, and all others, too.
             StorageGone: It cannot be fetched.
         """
         fs, remote = filesystem(pdf.path, listed=True)
         if isinstance(fs, LocalFileSystem):
             return str(remote)
         if pdf.size > self._budget:
-            raise TooLargeForScratch(
-                f"{pdf.name} has {pdf.size // MB} MB; scratch may take {self._budget // MB} MB."
-            )
+            raise self._too_large(pdf)
+        size = pdf.size or self._budget
         part = Path(f"{self._copy(pdf)}.part")
         copy = part.with_suffix("")
         with self._change:
@@ -70,22 +86,16 @@ class Staging:
             # Somebody else may fetch the same one meanwhile, or fail to: look again after a wait.
             self._change.wait_for(
                 lambda: (
-                    copy not in self._fetching
-                    and (copy in self._sizes or self._make_room(pdf.size))
+                    copy not in self._fetching and (copy in self._sizes or self._make_room(size))
                 )
             )
             if copy in self._sizes:
                 return str(copy)
-            self._sizes[copy] = pdf.size
+            self._sizes[copy] = size
             self._fetching.add(copy)
         try:
-            with named_errors(f"fetching {pdf.path}"):
-                with full_scratch(self._scratch), open(part, "wb") as target:
-                    fetch(fs, remote, target, pdf.size)
-                fs.invalidate_cache()
-                if pdf.stamp and stamp_of(fs.info(remote)) != pdf.stamp:
-                    raise _changed(pdf)
-                part.rename(copy)
+            self._bring(pdf, fs, remote, part)
+            part.rename(copy)
         except BaseException as error:
             with self._change:
                 part.unlink(missing_ok=True)
@@ -98,6 +108,7 @@ class Staging:
         with self._change:
             self._fetching.remove(copy)
             self._sizes[copy] = copy.stat().st_size
+            self._read[_place_of(pdf)] = pdf
             self._change.notify_all()
         return str(copy)
 
@@ -147,6 +158,60 @@ class Staging:
                 self._folder = folder
             return self._folder
 
+    def _bring(self, pdf: Pdf, fs: Any, remote: str, part: Path) -> None:
+        """Copy a PDF here; of one that is larger than it may be nothing more is written."""
+        self._check_room(pdf.size)
+        most = pdf.size or self._budget
+        with named_errors(f"writing {part}"), full_scratch(self._scratch):
+            part.touch()  # so that what is refused below is the PDF
+        try:
+            with named_errors(f"fetching {pdf.path}"):
+                with full_scratch(self._scratch), open(part, "wb") as target:
+                    for piece in pieces(fs, remote, pdf.size or None):
+                        if target.tell() + len(piece) > most:
+                            raise _changed(pdf) if pdf.size else self._too_large(pdf, "over ")
+                        target.write(piece)
+                fs.invalidate_cache()
+                if pdf.stamp and stamp_of(fs.info(remote)) != pdf.stamp:
+                    raise _changed(pdf)
+        except StorageRefused as error:
+            if not self._may_read_another(pdf):
+                raise
+            raise UnreadableFile(
+                f"{pdf.name} cannot be read, though others can: {error.message}"
+            ) from error
+
+    def _check_room(self, size: int) -> None:
+        try:
+            self._check_space(size)
+        except DiskLow:
+            with self._change:
+                self._make_room(self._budget)
+            self._check_space(size)
+
+    def _may_read_another(self, pdf: Pdf) -> bool:
+        """Whether other PDFs of the same place are not refused.
+
+        Raises:
+            StorageGone: Nobody can tell.
+        """
+        place = _place_of(pdf)
+        others = [other for other in self.archive if _place_of(other) == place]
+        others = others[:: max(1, len(others) // MOST_ASKED)][:MOST_ASKED]
+        for other in filter(None, (self._read.get(place), *others)):
+            if other.path == pdf.path:
+                continue
+            fs, remote = filesystem(other.path, listed=True)
+            with suppress(StorageRefused, FileNotFoundError):
+                with named_errors(f"fetching {other.path}"):
+                    next(pieces(fs, remote, 1), b"")
+                return True
+        return False
+
+    def _too_large(self, pdf: Pdf, over: str = "") -> TooLargeForScratch:
+        size, allowed = (pdf.size or self._budget) // MB, self._budget // MB
+        return TooLargeForScratch(f"{pdf.name} has {over}{size} MB; scratch may take {allowed} MB.")
+
     def _unpin(self, copy: Path) -> None:
         if copy in self._pins:
             self._pins[copy] -= 1
@@ -162,6 +227,11 @@ class Staging:
             copy.unlink(missing_ok=True)
             del self._sizes[copy]
         return sum(self._sizes.values()) + size <= self._budget
+
+
+def _place_of(pdf: Pdf) -> str:
+    """Bucket or host of a PDF: what one set of credentials is for."""
+    return "/".join(pdf.path.split("/")[:3])
 
 
 def stamp_of(info: dict[str, Any]) -> str:

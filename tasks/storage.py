@@ -58,6 +58,8 @@ def named_errors(what: str, absent: str = "") -> Iterator[None]:
     except IntaglioError:
         raise
     except FileNotFoundError as error:
+        if behind := web_error(error):
+            raise _of_connection(what, behind) from error
         if not absent:
             raise
         raise StorageRefused(f"Failed while {what}: {_reason(error)}.", absent) from error
@@ -73,11 +75,28 @@ def named_errors(what: str, absent: str = "") -> Iterator[None]:
         # Network filesystems raise errors of their own that are no OSError.
         family = {each.__name__ for each in type(error).__mro__}
         if family & TRANSPORT:
-            raise StorageGone(f"Failed while {what}: {_reason(error)}.") from error
+            raise _of_connection(what, error) from error
         if "BotoCoreError" in family:
             # No credentials, half of them, an unknown profile, an impossible name of a bucket.
             raise StorageRefused(f"Failed while {what}: {_reason(error)}.") from error
         raise
+
+
+def web_error(error: FileNotFoundError) -> BaseException | None:
+    """What is behind a "not found" from the web: fsspec says so whatever went wrong."""
+    behind = error.__cause__
+    absent = getattr(behind, "status", 0) in (404, 410)
+    return None if absent or not type(behind).__module__.startswith("aiohttp") else behind
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether a filesystem says that we may not."""
+    return isinstance(error, PermissionError) or getattr(error, "status", 0) in (401, 403)
+
+
+def _of_connection(what: str, error: BaseException) -> StorageGone:
+    kind = StorageRefused if is_refusal(error) else StorageGone
+    return kind(f"Failed while {what}: {_reason(error)}.")
 
 
 @contextmanager
@@ -215,7 +234,8 @@ class Storage:
                     yield stream
                 return
             with self._spool() as spool:
-                fetch(self.fs, self.path(name), spool)
+                for piece in pieces(self.fs, self.path(name)):
+                    spool.write(piece)
                 spool.seek(0)
                 yield spool
 
@@ -342,18 +362,19 @@ def _sync_folder(folder: str) -> None:
         os.close(handle)
 
 
-def fetch(fs: Any, path: str, target: IO[bytes], size: int | None = None) -> None:
-    """Copy a file from another machine.
+def pieces(fs: Any, path: str, size: int | None = None) -> Iterator[bytes]:
+    """The bytes of a file on another machine, some at a time.
 
     Args:
         fs: Its filesystem.
         path: The filesystem's own path.
-        target: Where the bytes go.
         size: Bytes, if they are known already.
     """
     if hasattr(fs, "blocks"):
-        for block in fs.blocks(path, fs.size(path) if size is None else size):
-            target.write(block)
+        yield from fs.blocks(path, fs.size(path) if size is None else size)
         return
-    with fs.open(path, "rb") as stream:
-        shutil.copyfileobj(stream, target, 1 << 20)
+    # A web server need not be able to begin in the middle of a file.
+    streamed = {"block_size": 0} if "http" in fs.protocol else {}
+    with fs.open(path, "rb", **streamed) as stream:
+        while piece := stream.read(1 << 20):
+            yield piece

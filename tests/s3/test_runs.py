@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -267,8 +267,94 @@ def test_the_gateway_killed_and_back_in_mid_run(
     record("S3", "the gateway killed, and back after 4 s", 1, "ridden out, the same bytes", ALL)
 
 
+@contextmanager
+def forbidden(server: Radosgw, names: str) -> Iterator[None]:
+    """Nobody may read the objects in the bucket whose names are like that."""
+    import s3fs
+
+    fs = s3fs.S3FileSystem(endpoint_url=server.url, key=server.key, secret=server.secret)
+    statement = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{BUCKET}/{names}",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    fs.call_s3("put_bucket_policy", Bucket=BUCKET, Policy=policy)
+    try:
+        yield
+    finally:
+        fs.call_s3("delete_bucket_policy", Bucket=BUCKET)
+
+
+def listed(source: str, folder: Path, kind: str) -> str:
+    """A source on S3, as it is or as a local list of its PDFs."""
+    if kind == "folder":
+        return source
+    names = Storage(source).names("")
+    (folder / "list.txt").write_text("".join(f"{source}/{name}\n" for name in names))
+    return str(folder / "list.txt")
+
+
+@pytest.mark.parametrize("kind", ["folder", "list"])
+@pytest.mark.parametrize("name", ["1887/three.pdf", "text.pdf"], ids=["the first", "the last"])
+def test_one_forbidden_pdf_is_quarantined_and_tried_again(
+    direct: Radosgw,
+    settings: Settings,
+    place: str,
+    source: str,
+    reference: dict[str, bytes],
+    tmp_path: Path,
+    kind: str,
+    name: str,
+) -> None:
+    settings = settings.model_copy(update={"source": listed(source, tmp_path, kind)})
+    with forbidden(direct, f"archive/{name}"):
+        work(settings)
+    lines = map(json.loads, Storage(place).lines("quarantine.jsonl"))
+    (line,) = (line for line in lines if line["pdf"] == name)
+    assert line["kind"] == "unreadable_file"
+    assert "cannot be read, though others can: Not allowed" in line["message"]
+    work(settings)
+    assert published(place) == reference
+
+
+@pytest.mark.parametrize("kind", ["folder", "list"])
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_source_that_may_no_longer_be_read_stops_the_run_and_condemns_nothing(
+    server: Radosgw,
+    weather: Proxy,
+    settings: Settings,
+    source: str,
+    reference: dict[str, bytes],
+    tmp_path: Path,
+    kind: str,
+    first: int,
+) -> None:
+    """The output is elsewhere, and would take everything."""
+    output = tmp_path / "out"
+    given = {"source": listed(source, tmp_path, kind), "output": str(output)}
+    settings = settings.model_copy(update=given)
+    with ExitStack() as stack:
+        revoke = Fault(
+            only="GET /intaglio/archive/",
+            skip=first,
+            times=1,
+            call=lambda: stack.enter_context(forbidden(server, "archive/*")),
+        )
+        with weather.spoiling(revoke), pytest.raises(StorageRefused) as caught:
+            work(settings)
+        assert weather.met == 1 and "s3://intaglio/archive/" in caught.value.message
+        assert caught.value.exit_code == 3
+        assert not (output / "quarantine.jsonl").exists()
+    work(settings)
+    assert {name: (output / name).read_bytes() for name in PUBLISHED} == reference
+    record("S3", "the right to read the source taken away", 1, f"exit 3, {SAME}", ALL)
+
+
+@pytest.mark.parametrize("kind", ["folder", "list"])
 def test_an_archive_larger_than_scratch_comes_one_pdf_at_a_time(
-    direct: Radosgw, settings: Settings, place: str, tmp_path: Path
+    direct: Radosgw, settings: Settings, place: str, tmp_path: Path, kind: str
 ) -> None:
     source, scratch = Storage(f"{place}-source"), tmp_path / "scratch"
     for number in range(5):
@@ -286,7 +372,7 @@ def test_an_archive_larger_than_scratch_comes_one_pdf_at_a_time(
 
     watching = threading.Thread(target=watch)
     watching.start()
-    work(settings.model_copy(update={"source": source.url}))
+    work(settings.model_copy(update={"source": listed(source.url, tmp_path, kind)}))
     over.set()
     watching.join()
     assert 4 << 20 < max(most) <= 10 << 20
