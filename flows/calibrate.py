@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.command import ExtractionLine, parse_as, run_command, tree_of
 from flows.extract import count_pages
 from models.calibrate import CalibrateSettings, Calibration
 from models.errors import ExitCode
@@ -36,10 +36,10 @@ from tasks.calibrate.words import rows
 from tasks.discover import discover, discover_task
 
 
-class Command(CalibrateSettings, CommandLine):
+class Command(CalibrateSettings, ExtractionLine):
     """The settings of ``python -m flows.calibrate``."""
 
-    model_config = CommandLine.model_config
+    model_config = ExtractionLine.model_config
 
 
 @flow(name="calibrate", persist_result=False)

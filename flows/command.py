@@ -34,7 +34,7 @@ class CommandLine(BaseSettings):
     """What makes a settings tree a command line.
 
     What is given on the command line wins over the environment (INTAGLIO_FIT__SIDE=768), that over
-    the YAML file, that over the preset.
+    the YAML file.
     """
 
     model_config = SettingsConfigDict(
@@ -50,6 +50,13 @@ class CommandLine(BaseSettings):
 
     config: str | None = None
     """YAML file with any of these settings, grouped as they are here."""
+
+
+class ExtractionLine(CommandLine):
+    """The command line of what extracts, which alone has a preset; all else wins over it."""
+
+    model_config = CommandLine.model_config
+
     preset: Literal["article"] | None = None
     """A named set of settings, which all others override. article: the pipeline this project
     grew out of (2× zoom, sigma over 45, whole pages stretched to 1024×1024, JPEG 92)."""
@@ -60,7 +67,7 @@ class CommandLine(BaseSettings):
         return with_preset(data) if isinstance(data, dict) else data
 
 
-class Command(Settings, CommandLine):
+class Command(Settings, ExtractionLine):
     """The settings of ``python -m flows.extract``."""
 
     model_config = CommandLine.model_config
@@ -79,7 +86,7 @@ def parse(program: str, description: str, arguments: list[str]) -> Command:
 
 
 def parse_as(kind: type[C], program: str, description: str, arguments: list[str]) -> C:
-    """Read the settings from command line, environment, YAML file and preset.
+    """Read the settings from command line, environment, YAML file and, if there is one, preset.
 
     Args:
         kind: The settings tree as a command line.

@@ -21,7 +21,7 @@ import sys
 
 from prefect import flow
 
-from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.command import ExtractionLine, parse_as, run_command, tree_of
 from flows.extract import count_or_explain, extract
 from flows.handoff import handoff
 from flows.score import print_verdict, score
@@ -43,10 +43,10 @@ from tasks.score.run import check_libraries
 from tasks.storage import Storage
 
 
-class Command(PipelineSettings, CommandLine):
+class Command(PipelineSettings, ExtractionLine):
     """The settings of ``python -m flows.pipeline``."""
 
-    model_config = CommandLine.model_config
+    model_config = ExtractionLine.model_config
 
 
 @flow(name="pipeline", persist_result=False)

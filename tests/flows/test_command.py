@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,27 @@ def test_a_bad_environment_is_refused(
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(BadSettings, match=r"output: Field required"):
         parse("x", "x", ["--source", "a"])
+
+
+@pytest.mark.parametrize(
+    ("flow", "extracts"),
+    [
+        ("extract", True),
+        ("calibrate", True),
+        ("pipeline", True),
+        ("score", False),
+        ("handoff", False),
+        ("train", False),
+        ("finetune", False),
+    ],
+)
+def test_help_offers_a_preset_only_where_it_does_something(
+    flow: str, extracts: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        import_module(f"flows.{flow}").main(["--help"])
+    said = capsys.readouterr().out
+    assert "--config" in said and ("--preset" in said) == extracts
 
 
 @pytest.mark.parametrize("flag", ["--no-such", "--fit.sid", "--fit_side"])
