@@ -55,6 +55,18 @@ def make_pdf(picture: bytes) -> MakePdf:
 
 
 @pytest.fixture
+def source(tmp_path: Path, make_pdf: MakePdf) -> Path:
+    """An archive of four files: two PDFs, a copy of one, and what is none."""
+    folder = tmp_path / "in"
+    (folder / "1887").mkdir(parents=True)
+    (folder / "1887" / "b.pdf").write_bytes(make_pdf("ptpb", title="B & <co>"))
+    (folder / "a.pdf").write_bytes(make_pdf("btp", title="A"))
+    (folder / "copy of a.pdf").write_bytes(make_pdf("btp", title="A"))
+    (folder / "bad.pdf").write_bytes(b"<html>404")
+    return folder
+
+
+@pytest.fixture
 def open_session() -> Iterator[OpenSession]:
     """Open sessions that are closed at the end of the test."""
     opened: list[Session] = []
