@@ -20,6 +20,10 @@ SMALL = (
     *("--lora.allow-cpu", "--lora.image-steps", "1", "--lora.images-every", "0"),
     *("--lora.checkpoint-every", "4", "--lora.validate-every", "8"),
 )
+PLAN = (
+    *("--plan.resolution", 64, "--plan.step", 32, "--plan.batch-size", 2),
+    *("--plan.rank", 4, "--plan.learning-rate", 0.003),
+)
 
 
 def start(url: str, flow: str, *arguments: object) -> subprocess.Popen[str]:
@@ -62,10 +66,8 @@ def test_from_pdfs_to_a_lora_killed_twice_to_the_same_weights(
 ) -> None:
     code, printed = extract("--source", demo, "--output", tmp_path / "d", "--fit.side", 256)
     assert code == 0, printed
-    plan = ("--plan.resolution", 64, "--plan.step", 32, "--plan.base-model", tiny_sdxl)
-    size = ("--plan.steps", 32, "--plan.batch-size", 2, "--plan.rank", 4)
-    rate = ("--plan.learning-rate", 0.003, "--trainers", "kohya")
-    run(prefect_url, "handoff", "--dataset", tmp_path / "d", *plan, *size, *rate)
+    plan = (*PLAN, "--plan.base-model", tiny_sdxl, "--plan.steps", 32)
+    run(prefect_url, "handoff", "--dataset", tmp_path / "d", *plan, "--trainers", "kohya")
     bundle = tmp_path / "d" / "bundles" / "kohya"
     train = ("--bundle", bundle, *SMALL)
     printed = run(prefect_url, "train", *train, "--output", tmp_path / "whole")
@@ -84,6 +86,34 @@ def test_from_pdfs_to_a_lora_killed_twice_to_the_same_weights(
     assert (
         result.dataset_sha256 == json.loads((bundle / "bundle.json").read_text())["dataset_sha256"]
     )
+
+
+@pytest.mark.nightly
+def test_one_command_from_real_scans_to_a_lora_killed_twice_to_the_same_weights(
+    corpus: Path, prefect_url: str, tiny_sdxl: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("open_clip")
+    settings = (
+        *("--source", corpus / "pdf", "--fit.side", 256, "--clip.model", "print"),
+        *("--train", *PLAN, "--plan.base-model", tiny_sdxl, "--plan.steps", 16, *SMALL),
+    )
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    run(prefect_url, "pipeline", *settings, "--output", whole)
+    names = [json.loads(line)["file_name"] for line in (whole / "manifest.jsonl").open()]
+    (trained,) = whole.glob("bundles/kohya/output/*")
+    output = broken / trained.relative_to(whole)
+
+    process = start(prefect_url, "pipeline", *settings, "--output", broken)
+    kill_after(process, broken / names[len(names) // 2])
+    assert not (broken / "manifest.jsonl").exists(), "killed while extracting"
+    process = start(prefect_url, "pipeline", *settings, "--output", broken)
+    kill_after(process, output / "checkpoints" / "step-00000004.pt")
+    assert not (output / "training.json").exists(), "killed while training"
+    run(prefect_url, "pipeline", *settings, "--output", broken)
+
+    for name in ("lora-diffusers.safetensors", "lora-kohya.safetensors"):
+        assert (output / name).read_bytes() == (trained / name).read_bytes()
+    assert (broken / "dataset.zip").read_bytes() == (whole / "dataset.zip").read_bytes()
 
 
 @pytest.mark.parametrize(
