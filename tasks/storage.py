@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EBADF, EDQUOT, EINVAL, ENOSPC, ENOTSUP
+from errno import EBADF, EDQUOT, EINVAL, ENOSPC, ENOTSUP, EROFS
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,6 +36,10 @@ TRANSPORT = {
 """Names of botocore's and aiohttp's errors for a connection that failed; none is an OSError."""
 NO_BUCKET = "Make the bucket, or correct its name, and run the same command again."
 RIGHTS = "Check the rights of this file or folder, and run the same command again."
+WRITABLE = (
+    "Make it writable again (a system turns a disk read-only when it finds errors on it), and run "
+    "the same command again."
+)
 FULL = (ENOSPC, EDQUOT)
 
 
@@ -70,6 +74,9 @@ def named_errors(what: str, absent: str = "") -> Iterator[None]:
     except OSError as error:
         if error.errno in FULL:
             raise DiskLow(f"No space left while {what}.") from error
+        if error.errno == EROFS:
+            why = f"Not allowed while {what}: {error.strerror}."
+            raise StorageRefused(why, WRITABLE) from error
         raise StorageGone(f"Failed while {what}: {_reason(error)}.") from error
     except Exception as error:
         # Network filesystems raise errors of their own that are no OSError.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import resource
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.tasks.conftest import memory  # noqa: F401
 
 MountDisk = Callable[[Path, int], Callable[[int], None]]
 AGAIN = "pytest tests/faults/test_disk.py"
+NIGHTLY = "pytest -m nightly tests/faults/test_disk.py"
 
 
 @pytest.fixture
@@ -167,3 +170,51 @@ def test_where_files_may_not_grow_the_run_stops(
     assert not list((tmp_path / "out").rglob("*.partial"))
     work(settings)
     assert tree(tmp_path / "out") == reference
+
+
+@contextmanager
+def read_only(folder: Path, view: Path) -> Iterator[None]:
+    """A folder that is read-only from one moment on, whatever is open there; a view is for help."""
+    with ExitStack() as mounted:
+
+        def mount(*words: object) -> None:
+            tried = subprocess.run(["mount", *map(str, words)], capture_output=True, text=True)
+            if tried.returncode:
+                pytest.skip(f"nothing can be mounted here: {tried.stderr.strip()}")
+            mounted.callback(subprocess.run, ["umount", "--lazy", str(words[-1])], check=True)
+
+        view.mkdir()
+        mount("--bind", folder, view)
+        subprocess.run(["mount", "-o", "remount,ro,bind", view], check=True)
+        mount("--bind", view, folder)
+        yield
+
+
+@pytest.mark.nightly
+def test_an_output_that_turns_read_only_stops_the_run_at_once(
+    archive: Path, start_extract: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    for number in range(20):
+        name = f"more {number}.pdf"
+        (archive / name).write_bytes((archive / "a.pdf").read_bytes() + b"%%%d\n" % number)
+    words = ["--triage.method", "sigma", "--fit.min-side", "1", "--run.disk-reserve-mb", "0"]
+    process = start_extract("--source", archive, "--output", output, *words, "--run.workers", "1")
+    try:
+        while not list(output.glob("images/*/*.jpg")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        with read_only(output, tmp_path / "view"):
+            begun = time.monotonic()
+            printed, _ = process.communicate(timeout=120)
+            seconds = time.monotonic() - begun
+    finally:
+        process.kill()
+    assert process.returncode == 3 and seconds < 20, printed
+    assert f"Not allowed while writing {output}" in printed and "Read-only file system" in printed
+    assert "Make it writable again" in printed and "Traceback" not in printed
+    work(settings_for(archive, output))
+    work(settings_for(archive, tmp_path / "whole"))
+    assert tree(output) == tree(tmp_path / "whole")
+    outcome = f"stopped with 3 after {seconds:.0f} s; {SAME}"
+    record("Process and disk", "output turned read-only in mid-run", 1, outcome, NIGHTLY)

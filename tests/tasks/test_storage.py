@@ -270,6 +270,12 @@ def test_a_url_with_a_password_in_a_librarys_error_is_not_repeated() -> None:
         assert not quotes(caught.value.message) and "host" in caught.value.message
 
 
+def test_a_read_only_disk_is_not_waited_for() -> None:
+    with pytest.raises(StorageRefused, match="Read-only") as caught, named_errors("writing x"):
+        raise OSError(errno.EROFS, "Read-only file system")
+    assert "Make it writable again" in caught.value.cure
+
+
 def test_a_listed_name_with_an_at_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fsspec, "url_to_fs", lambda url: (None, url))
     url = "https://host:8080/a@b.pdf"
