@@ -54,13 +54,17 @@ class Command(HandoffSettings, CommandLine):
 def handoff(settings: HandoffSettings) -> list[Bundle]:
     """Make a bundle for each trainer."""
     try:
-        with locked(Storage(settings.dataset)):
+        dataset = Storage(settings.dataset)
+        with locked(dataset):
             # A scoring may have been killed while it moved files.
-            settle(Storage(settings.dataset))
+            settle(dataset)
             _, samples = open_dataset(settings)
             captions = captions_task(settings, samples)
-            preflight_task(settings, samples, captions)
-            return [bundle_task(settings, samples, captions, name) for name in settings.trainers]
+            preflight_task(settings, dataset, samples, captions)
+            return [
+                bundle_task(settings, dataset, samples, captions, name)
+                for name in settings.trainers
+            ]
     except StopRun as error:
         get_run_logger().error("%s %s", error.message, error.cure)
         raise

@@ -58,6 +58,12 @@ def bundle_place(settings: HandoffSettings, trainer: TrainerName) -> Storage:
     return Storage(f"{settings.place.rstrip('/')}/{trainer}")
 
 
+def while_ours(place: Storage, dataset: Storage) -> Storage:
+    """A folder that may be written as long as the dataset is held by this run."""
+    place.fence = dataset.fence
+    return place
+
+
 def check(trainers: Sequence[TrainerName], samples: Sequence[BundleSample]) -> None:
     """Refuse what a trainer cannot read, before anything is written.
 
@@ -80,7 +86,8 @@ def make_bundle(
     Its record is written last: a bundle without it is not finished.
 
     Raises:
-        StopRun: The storage failed or is full, or a picture is missing.
+        StopRun: The storage failed or is full, a picture is missing, or the dataset is not ours
+            any more.
     """
     maker = MAKERS[trainer]
     record = Bundle(
@@ -97,7 +104,7 @@ def make_bundle(
         home=getattr(maker, "HOME", ""),
         program=getattr(maker, "PROGRAM", ""),
     )
-    target = bundle_place(settings, trainer)
+    target = while_ours(bundle_place(settings, trainer), dataset)
     target.remove(RECORD)
     pending = _samples(target, WRITTEN)
     old = [*_samples(target, SAMPLES), *pending]
@@ -114,7 +121,8 @@ def make_bundle(
     target.remove(WRITTEN)
     content.write(RECORD, record.model_dump_json(indent=2))
     if settings.zip:
-        pack(target, content.written, Storage(settings.place), trainer)
+        whole = while_ours(Storage(settings.place), dataset)
+        pack(target, content.written, whole, trainer)
     return record
 
 

@@ -56,6 +56,7 @@ def place(dataset: Storage, name: str, bundle: Storage, target: str) -> None:
         StorageGone: The storage failed.
     """
     source, end = dataset.path(name), bundle.path(target)
+    bundle.fence()
     if dataset.local and bundle.local:
         with named_errors(f"linking {end}"):
             _link(Path(source), Path(end))

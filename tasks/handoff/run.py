@@ -14,7 +14,7 @@ from tasks.captions.show import show_captions
 from tasks.captions.table import write_captions
 from tasks.captions.write import write_all
 from tasks.dataset import MANIFEST, read_samples
-from tasks.handoff.bundle import check, make_bundle, read_edits
+from tasks.handoff.bundle import check, make_bundle, read_edits, while_ours
 from tasks.handoff.place import name_samples
 from tasks.handoff.plot import plot
 from tasks.handoff.preflight import preflight
@@ -74,7 +74,7 @@ def hand_over(
         StopRun: A trainer cannot read a sample, or there is no room.
     """
     check(settings.trainers, name_samples(samples, captions))
-    place = Storage(settings.place)
+    place = while_ours(Storage(settings.place), dataset)
     _check_space(settings, place, sum(sample.bytes for sample in samples))
     write_captions(dataset, captions)
     if dataset.size(f"{REPORT}/index.html"):
@@ -106,11 +106,14 @@ def captions_task(settings: HandoffSettings, samples: list[Sample]) -> dict[str,
 
 @task(name="preflight", **RETRIED)
 def preflight_task(
-    settings: HandoffSettings, samples: list[Sample], captions: dict[str, Caption]
+    settings: HandoffSettings,
+    dataset: Storage,
+    samples: list[Sample],
+    captions: dict[str, Caption],
 ) -> Preflight:
     """Fill the buckets, and write them down with the captions; see :func:`hand_over`."""
     found = preflight(settings.plan, settings.trainers, samples, captions)
-    hand_over(settings, Storage(settings.dataset), samples, captions, found)
+    hand_over(settings, dataset, samples, captions, found)
     head, *lines = rows(found)
     table = [head, ["---"] * len(head), *lines]
     text = "\n".join(f"| {' | '.join(row)} |" for row in table)
@@ -122,12 +125,13 @@ def preflight_task(
 @task(name="bundle", task_run_name="bundle-{trainer}", **RETRIED)
 def bundle_task(
     settings: HandoffSettings,
+    dataset: Storage,
     samples: list[Sample],
     captions: dict[str, Caption],
     trainer: TrainerName,
 ) -> Bundle:
     """Make a trainer's bundle; see :func:`tasks.handoff.bundle.make_bundle`."""
-    dataset, progress = Storage(settings.dataset), Progress()
+    progress = Progress()
     named = name_samples(samples, captions)
     progress.start(len(named), trainer)
     bundle = make_bundle(settings, dataset, named, trainer, progress)

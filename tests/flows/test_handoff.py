@@ -14,6 +14,7 @@ import pytest
 
 from models.handoff import TRAINERS
 from tasks.dataset import aside_name
+from tasks.lock import locked
 from tests.tasks.conftest import tree
 from tests.tasks.handoff.conftest import make_dataset
 
@@ -104,3 +105,11 @@ def test_no_dataset_and_an_empty_one(
     ended, printed = handoff("--dataset", tmp_path)
     assert (ended, said in printed) == (code, True), printed
     assert tree(tmp_path) == before
+
+
+def test_a_dataset_that_is_being_worked_is_refused(tmp_path: Path, handoff: Handoff) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    with locked(dataset):
+        code, printed = handoff("--dataset", tmp_path / "d", "--trainers", "kohya")
+    assert code == 3 and f"is being worked by process {os.getpid()} on " in printed
+    assert not (tmp_path / "d" / "bundles").exists()
