@@ -16,7 +16,7 @@ from tasks.package import packed_size
 from tasks.publish import PAGES, PUBLISHED, QUARANTINE, SUMMARY
 from tasks.report import SHEET
 from tasks.session import Job, Session
-from tasks.triage import sort_out, valid_looks
+from tasks.triage import standing
 
 PROBE_PAGES = 48
 """Pages, spread over the archive, that an estimate really works."""
@@ -109,12 +109,7 @@ def _probe(run: Session, pdf: Pdf, index: int) -> int | None:
 
 def count_left(run: Session, pdf: Pdf) -> int:
     """Pages of a PDF without a finished record."""
-    if not pdf.is_worked:
-        return 0
-    assert pdf.sha256 is not None and pdf.facts is not None
-    looks = valid_looks(run, pdf.sha256)
-    pages, _, _ = sort_out(run, pdf, looks.values())
-    return pdf.facts.page_count - len(looks) + len(pages)
+    return standing(run, pdf)[0] if pdf.is_worked else 0
 
 
 def _state(run: Session, archive: list[Pdf]) -> dict[str, object]:

@@ -65,18 +65,20 @@ def triage(run: Session, pdf: Pdf) -> list[PageToCut]:
     return pages
 
 
-def is_done(run: Session, pdf: Pdf) -> bool:
-    """Whether every page of a PDF has its record; if so, its pages count as finished."""
+def standing(run: Session, pdf: Pdf) -> tuple[int, int]:
+    """Pages of a PDF without a finished record, and pages with samples."""
     assert pdf.sha256 is not None and pdf.facts is not None
     looks = valid_looks(run, pdf.sha256)
-    if len(looks) < pdf.facts.page_count:
-        return False
-    pages, valid, finished = sort_out(run, pdf, looks.values())
-    if pages:
-        return False
-    kept = sum(bool(cut.samples) for cut in valid)
-    run.progress.advance(len(finished), kept, resumed=len(finished))
-    return True
+    _, valid, finished = sort_out(run, pdf, looks.values())
+    return pdf.facts.page_count - len(finished), sum(bool(cut.samples) for cut in valid)
+
+
+def is_done(run: Session, pdf: Pdf) -> bool:
+    """Whether every page of a PDF has its record; if so, its pages count as finished."""
+    left, kept = standing(run, pdf)
+    if not left and pdf.facts:
+        run.progress.advance(pdf.facts.page_count, kept, resumed=pdf.facts.page_count)
+    return not left
 
 
 def sort_out(
