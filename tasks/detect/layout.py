@@ -74,13 +74,19 @@ class LayoutDetector:
     def maps(self, page: Gray) -> NDArray[np.float32]:
         """(4, H/4, W/4) probabilities of picture, ornament, ruled matter and text, 0 to 1."""
         height, width = page.shape
-        filled = cv2.copyMakeBorder(
-            normalise(page), 0, -height % MULTIPLE, 0, -width % MULTIPLE, cv2.BORDER_REPLICATE
-        )
-        (logits,) = self._net.run(None, {"page": filled[None, None]})
+        (logits,) = self._net.run(None, {"page": as_input(page)})
         rows, columns = -(-height // STRIDE), -(-width // STRIDE)
         maps: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-logits[0, :, :rows, :columns]))
         return maps
+
+
+def as_input(page: Gray) -> NDArray[np.float32]:
+    """What the network reads of a page: (1, 1, H, W), sides filled up to multiples of 32."""
+    height, width = page.shape
+    filled = cv2.copyMakeBorder(
+        normalise(page), 0, -height % MULTIPLE, 0, -width % MULTIPLE, cv2.BORDER_REPLICATE
+    )
+    return np.asarray(filled, np.float32)[None, None]
 
 
 def normalise(gray: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:

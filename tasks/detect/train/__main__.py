@@ -30,6 +30,9 @@ from tasks.detect.train.fit import BATCH, fit
 from tasks.detect.train.folds import assign_folds
 from tasks.detect.train.pages import Scene, load, load_pictures
 
+CALIBRATION = 40
+"""Pages, about, on which the range of the network's activations is measured."""
+
 
 def main() -> None:
     """Cross-validate if asked to, then train on everything and write."""
@@ -98,7 +101,9 @@ def _train(
     output.mkdir(parents=True, exist_ok=True)
     mark.write_text(made_of)
     bank = make_bank(scenes, pictures)
-    export(fit(bank, steps, seed, lambda line: print(f"{target} {line}", flush=True)), target)
+    net = fit(bank, steps, seed, lambda line: print(f"{target} {line}", flush=True))
+    some = scenes[:: max(1, len(scenes) // CALIBRATION)]
+    export(net, [scene.gray for scene in some], target)
 
 
 def _fingerprint(

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from models.records import Detection, Region, RegionKind
 from tasks.detect import make_detector
 from tasks.detect.corpus import read_labels, render_fit, scan_type
-from tasks.detect.layout import read_predictions, write_predictions
+from tasks.detect.layout import (
+    FOLDS,
+    LONG_SIDE,
+    NETWORK,
+    LayoutDetector,
+    as_input,
+    read_predictions,
+    write_predictions,
+)
+from tasks.detect.page import fit
 from tasks.detect.train.augment import PORTRAIT, make_example
 from tasks.detect.train.compose import make_bank, make_scene, make_spread
+from tasks.detect.train.export import export
 from tasks.detect.train.folds import assign_folds
+from tasks.detect.train.net import LayoutNet
 from tasks.detect.train.pages import Scene, load
 from tests.tasks.detect.drawn import SHAPE, text_page, with_engraving
 
@@ -130,3 +144,37 @@ def test_the_shipped_weights_find_the_illustrated_pages_of_the_corpus() -> None:
         for page in pages
     )
     assert right / len(pages) > 0.94
+
+
+def test_a_network_is_trained_with_one_command_and_found_again(
+    folder: Path, tmp_path: Path
+) -> None:
+    weights = tmp_path / "weights"
+    command = [sys.executable, "-m", "tasks.detect.train", "--corpus", folder, "--output", weights]
+    command += ["--folds", "2", "--steps", "2", "--threads", "1"]
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    made = {path: path.read_bytes() for path in weights.rglob("*.onnx")}
+    assert len(made) == 3
+    assert "is there already" not in first.stdout
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert again.stdout.count("is there already") == 3
+    assert {path: path.read_bytes() for path in weights.rglob("*.onnx")} == made
+    assert read_predictions(weights / FOLDS).keys() == {f"{number}.png#0" for number in range(5)}
+    assert LayoutDetector(weights)(text_page(1)).blank is False
+    other = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True)
+    assert "was trained otherwise" in other.stderr
+
+
+def test_whole_numbers_draw_the_maps_of_the_network(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    net = LayoutNet().train()
+    pages = [with_engraving(text_page(number), PICTURE, number) for number in range(3)]
+    pages = [fit(page, LONG_SIDE) for page in pages]
+    with torch.no_grad():  # the running means of an untrained network are far off
+        for _ in range(30):
+            net(torch.from_numpy(as_input(pages[0])))
+        wanted = torch.sigmoid(net.eval()(torch.from_numpy(as_input(pages[1]))))[0].numpy()
+    export(net, pages, tmp_path / NETWORK)
+    maps = LayoutDetector(tmp_path).maps(pages[1])
+    assert np.abs(maps - wanted[:, : maps.shape[1], : maps.shape[2]]).mean() < 0.01
+    assert (tmp_path / NETWORK).stat().st_size < 1_000_000
