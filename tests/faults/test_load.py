@@ -49,30 +49,51 @@ def wait_for_lock(process: Popen[str], output: Path) -> None:
         time.sleep(0.02)
 
 
+def strike(
+    number: signal.Signals,
+    times: int,
+    archive: Path,
+    reference: dict[str, str],
+    start_extract: Start,
+    folder: Path,
+) -> list[tuple[int, float, str]]:
+    """Send a signal to running extractions at random times until `times` of them were struck.
+
+    A run that was struck is followed by the next on the same output; one that got to its end first
+    is compared with the reference, and the next has an output of its own, as has the last one.
+
+    Returns:
+        For each struck run its exit code, the seconds until it ended, and what it printed.
+    """
+    chance = random.Random(int(number))
+    struck: list[tuple[int, float, str]] = []
+    for attempt in range(10 * times):
+        output = folder / str(attempt)
+        printed = ""
+        while "peak memory" not in printed:  # the table that is printed when all is done
+            process = start_extract("--source", archive, "--output", output)
+            wait_for_lock(process, output)
+            if strikes := len(struck) < times:
+                time.sleep(chance.uniform(0, 4))
+                process.send_signal(number)
+            asked = time.monotonic()
+            printed, _ = process.communicate(timeout=300)
+            if "peak memory" not in printed:
+                assert strikes, printed
+                struck.append((process.returncode, time.monotonic() - asked, printed))
+        assert tree(output) == reference
+        assert not list(output.rglob("*.partial"))
+        if len(struck) == times:
+            return struck
+    raise AssertionError(f"only {len(struck)} of {times} runs could be struck")
+
+
 def test_killed_at_random_times(
-    archive: Path, reference: dict[str, str], start_extract: Start, extract: Extract, tmp_path: Path
+    archive: Path, reference: dict[str, str], start_extract: Start, tmp_path: Path
 ) -> None:
-    chance = random.Random(1)
-    arguments = ("--source", archive, "--output", tmp_path / "out")
-    kills = 0
-    for _ in range(20):
-        process = start_extract(*arguments)
-        wait_for_lock(process, tmp_path / "out")
-        time.sleep(chance.uniform(0, 8))
-        if process.poll() is not None:
-            break
-        process.kill()
-        process.wait()
-        kills += 1
-    code, printed = extract(*arguments)
-    assert code == 0, printed
-    assert tree(tmp_path / "out") == reference
-    assert not list((tmp_path / "out").rglob("*.partial"))
-    assert kills > 3
-    outcome = "the last run ended with 0 and the same bytes"
-    record(
-        "Process and disk", "SIGKILL at random times, one after the other", kills, outcome, AGAIN
-    )
+    killed = strike(signal.SIGKILL, 20, archive, reference, start_extract, tmp_path)
+    outcome = "each next run went on; the last ended with 0 and the same bytes"
+    record("Process and disk", "SIGKILL at random times", len(killed), outcome, AGAIN)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -81,32 +102,16 @@ def test_interrupted_at_random_times(
     archive: Path,
     reference: dict[str, str],
     start_extract: Start,
-    extract: Extract,
     tmp_path: Path,
 ) -> None:
-    chance = random.Random(2)
-    arguments = ("--source", archive, "--output", tmp_path / "out")
-    took: list[float] = []
-    for _ in range(10):
-        process = start_extract(*arguments)
-        wait_for_lock(process, tmp_path / "out")
-        time.sleep(chance.uniform(0, 6))
-        if process.poll() is not None:
-            break
-        asked = time.monotonic()
-        process.send_signal(number)
-        printed, _ = process.communicate(timeout=60)
-        took.append(time.monotonic() - asked)
-        if process.returncode == 0:
-            break
-        assert process.returncode == 130, printed
+    ended = strike(number, 10, archive, reference, start_extract, tmp_path)
+    for code, _, printed in ended:
+        assert code == 130, printed
         assert "Traceback" not in printed
-    code, printed = extract(*arguments)
-    assert code == 0, printed
-    assert tree(tmp_path / "out") == reference
-    assert max(took) < 10
-    outcome = f"ended with 130, after {max(took):.1f} s at the latest; {SAME}"
-    record("Process and disk", f"{number.name} at random times", len(took), outcome, AGAIN)
+    slowest = max(seconds for _, seconds, _ in ended)
+    assert slowest < 10
+    outcome = f"ended with 130, after {slowest:.1f} s at the latest; {SAME}"
+    record("Process and disk", f"{number.name} at random times", len(ended), outcome, AGAIN)
 
 
 def test_workers_killed_at_random_times(

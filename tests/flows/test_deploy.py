@@ -55,7 +55,11 @@ def deployed(prefect_url: str, tmp_path_factory: pytest.TempPathFactory):
 
 
 def ask(api: httpx.Client, method: str, path: str, body: Any = None) -> Any:
-    answer = api.request(method, path, json=body)
+    deadline = time.monotonic() + 60
+    while (answer := api.request(method, path, json=body)).status_code == 503:
+        # The server's database is busy; Prefect's own client waits, too.
+        assert time.monotonic() < deadline, answer.text
+        time.sleep(1)
     assert answer.is_success, answer.text
     return answer.json()
 

@@ -84,7 +84,8 @@ def test_a_machine_of_the_cluster_is_killed(
     output = Storage(place)
     deadline = time.monotonic() + 300
     while not output.names(".intaglio/looks"):
-        assert time.monotonic() < deadline and process.poll() is None
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[0]
         time.sleep(0.1)
     for each in [workers[0], *workers[0].children(recursive=True)]:
         each.kill()

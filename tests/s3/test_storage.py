@@ -211,7 +211,8 @@ def test_bad_weather_that_stays_ends_in_time_with_our_error(
     assert time.monotonic() - begun < 5
     assert not isinstance(caught.value, StorageRefused)
     assert "same command again" in caught.value.cure
-    assert storage.read("file") == b"old"
+    if (operation, fault) != ("remove", "cut"):  # it may have been done, and only the answer cut
+        assert storage.read("file") == b"old"
 
 
 def test_the_bounds_are_what_the_documentation_says() -> None:
