@@ -101,6 +101,22 @@ def start(start_extract: Start, demo: Path, output: Path, url: str) -> Popen[str
     return process
 
 
+def end_well(process: Popen[str], output: Path, reference: dict[str, str]) -> tuple[str, float]:
+    """Wait until a run has ended as if undisturbed: what it printed, and the seconds it took."""
+    begun = time.monotonic()
+    printed, _ = process.communicate(timeout=900)
+    seconds = time.monotonic() - begun
+    assert process.returncode == 0, printed
+    assert "Traceback" not in printed
+    assert tree(output) == reference
+    return printed, seconds
+
+
+def record_going_on(fault: str, seconds: float) -> None:
+    outcome = f"went on and ended with 0 after {seconds:.0f} s; the same bytes"
+    record("Prefect", fault, 1, outcome, AGAIN)
+
+
 @pytest.mark.nightly
 def test_a_server_that_dies_stops_no_run(
     demo: Path, start_extract: Start, reference: dict[str, str], home: Path, tmp_path: Path
@@ -108,14 +124,9 @@ def test_a_server_that_dies_stops_no_run(
     with prefect_server(home) as (url, server):
         process = start(start_extract, demo, tmp_path / "out", url)
         server.kill()
-        died = time.monotonic()
-        printed, _ = process.communicate(timeout=300)
-        seconds = time.monotonic() - died
-    assert process.returncode == 0, printed
-    assert "went away" in printed and "Traceback" not in printed
-    assert tree(tmp_path / "out") == reference
-    outcome = f"went on and ended with 0 after {seconds:.0f} s; the same bytes"
-    record("Prefect", "server killed in mid-run", 1, outcome, AGAIN)
+        printed, seconds = end_well(process, tmp_path / "out", reference)
+    assert "went away" in printed
+    record_going_on("server killed in mid-run", seconds)
 
 
 @pytest.mark.nightly
@@ -127,10 +138,8 @@ def test_a_server_that_comes_back_is_told_the_rest(
         server.kill()
         server.wait()
         with prefect_server(home, port=int(url.split(":")[2].split("/")[0])):
-            printed, _ = process.communicate(timeout=300)
-            assert process.returncode == 0, printed
+            end_well(process, tmp_path / "out", reference)
             assert states(url, tmp_path / "out") in ({"Completed": 1}, {"Running": 1})
-    assert tree(tmp_path / "out") == reference
     record("Prefect", "server killed and started anew", 1, "went on; the same bytes", AGAIN)
 
 
@@ -142,10 +151,8 @@ def test_a_locked_database_is_waited_for(
         process = start(start_extract, demo, tmp_path / "out", url)
         with locked(home / "prefect.db"):
             time.sleep(15)
-        printed, _ = process.communicate(timeout=300)
-        assert process.returncode == 0, printed
+        end_well(process, tmp_path / "out", reference)
         assert states(url, tmp_path / "out") == {"Completed": 1}
-    assert tree(tmp_path / "out") == reference
     record("Prefect", "server's database locked for 15 s", 1, "went on; the same bytes", AGAIN)
 
 
@@ -155,12 +162,6 @@ def test_a_database_that_stays_locked_ends_no_worse(
 ) -> None:
     with prefect_server(home) as (url, _):
         process = start(start_extract, demo, tmp_path / "out", url)
-        begun = time.monotonic()
         with locked(home / "prefect.db"):
-            printed, _ = process.communicate(timeout=900)
-        seconds = time.monotonic() - begun
-    assert process.returncode == 0, printed
-    assert "Traceback" not in printed
-    assert tree(tmp_path / "out") == reference
-    outcome = f"went on and ended with 0 after {seconds:.0f} s; the same bytes"
-    record("Prefect", "server's database locked for ever", 1, outcome, AGAIN)
+            _, seconds = end_well(process, tmp_path / "out", reference)
+    record_going_on("server's database locked for ever", seconds)
