@@ -26,6 +26,7 @@ from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
 from models.settings import Group, Settings, holds_password, with_preset
 from tasks.orphans import end_orphans, mark_children
 
+_interrupted = threading.Event()
 _gone = threading.Event()
 """Set when Prefect's server is known to be gone."""
 
@@ -185,6 +186,8 @@ def tree_of(command: CommandLine, kind: type[S]) -> S:
 def run_command(main: Callable[[list[str]], int]) -> int:
     """Run a flow's main function, and turn whatever happens into an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
+        signal.signal(signal.SIGINT, _interrupt)
     _quiet_console()
     end_orphans()
     mark_children()
@@ -200,13 +203,17 @@ def run_command(main: Callable[[list[str]], int]) -> int:
 def _exit_code(main: Callable[[list[str]], int]) -> int:
     try:
         return main(sys.argv[1:])
-    except KeyboardInterrupt:
-        say("Interrupted; the same command goes on from here.")
-        return ExitCode.INTERRUPTED
-    except IntaglioError as error:
-        say(f"{error.message}\n{error.cure}")
-        return error.exit_code if isinstance(error, StopRun) else 1
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        # Libraries that are interrupted in the middle of something may fail with errors of theirs.
+        if _interrupted.is_set() or isinstance(error, KeyboardInterrupt):
+            # Python ends by the signal itself, not with our code, if the interrupt fell into a
+            # string that was executed, as dataclasses do; executing another makes it forget.
+            exec("")
+            say("Interrupted; the same command goes on from here.")
+            return ExitCode.INTERRUPTED
+        if isinstance(error, IntaglioError):
+            say(f"{error.message}\n{error.cure}")
+            return error.exit_code if isinstance(error, StopRun) else 1
         if not server_is_gone(error):
             raise
         say(
@@ -255,4 +262,5 @@ def _quiet_console() -> None:
 
 
 def _interrupt(*_: Any) -> None:
+    _interrupted.set()
     raise KeyboardInterrupt

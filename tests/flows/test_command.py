@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -15,6 +16,7 @@ import pytest
 from flows.command import Command, parse, printable, run_command, settings_of
 from models.errors import BadSettings, DiskLow, ExitCode, IntaglioError, NothingUsable
 from models.settings import Settings
+from tests.conftest import ROOT
 
 BASE = ("--source", "in", "--output", "out")
 
@@ -255,11 +257,12 @@ def test_how_a_command_ends(
             raise error
         return ExitCode.OK
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         assert run_command(main) == code
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     assert seen == [["--flag"]]
     told = capsys.readouterr().err
     assert "Traceback" not in told
@@ -270,3 +273,41 @@ def test_how_a_command_ends(
 def test_what_a_file_name_holds_cannot_move_the_cursor() -> None:
     assert printable("a\x1b]0;owned\x07b\u202e.pdf") == "a\\x1b]0;owned\\x07b\\u202e.pdf"
     assert printable("two\nlines, Zürich") == "two\nlines, Zürich"
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "strike()",
+        'exec("strike()")',
+        """
+    try:
+        strike()
+    finally:
+        raise AssertionError("a library left in the middle of something")""",
+    ],
+)
+def test_an_interrupt_ends_with_130_wherever_it_falls(
+    number: str, where: str, tmp_path: Path
+) -> None:
+    (tmp_path / "struck.py").write_text(
+        f"""import signal, sys
+from flows.command import run_command
+def strike():
+    signal.raise_signal(signal.{number})
+def main(arguments):
+    {where}
+sys.exit(run_command(main))
+"""
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "struck"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 130, ended.stderr
+    assert "goes on from here" in ended.stderr
+    assert "Traceback" not in ended.stderr
