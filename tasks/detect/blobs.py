@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -10,7 +11,17 @@ from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts, Region, RegionKind
 from tasks.detect.boxes import merge_close, reading_order
-from tasks.detect.page import Gray, InkPage, PixelBox, area, fit, read_ink, relative, to_gray8
+from tasks.detect.page import (
+    Gray,
+    InkPage,
+    PixelBox,
+    area,
+    components,
+    fit,
+    read_ink,
+    relative,
+    to_gray8,
+)
 
 LONG_SIDE = 640
 """Pixels on the page's longer side: letters stay separate, and a page costs about 8 ms."""
@@ -27,13 +38,13 @@ class Pieces:
     """The connected pieces of a page's ink.
 
     Attributes:
-        labels: (H, W) int32 piece numbers; 0 is paper.
+        labels: (H, W) piece numbers; 0 is paper.
         stats: (pieces, 5) left, top, width, height and pixels of every piece.
         small: (pieces,) bool, whether a piece is letter-sized.
         letter: Height of a letter in pixels.
     """
 
-    labels: NDArray[np.int32]
+    labels: NDArray[Any]
     stats: NDArray[np.int32]
     small: NDArray[np.bool_]
     letter: float
@@ -41,8 +52,10 @@ class Pieces:
     def text_share(self, window: tuple[slice, slice], part: Gray | None = None) -> float:
         """The share of ink in a window (within `part`, if given) that is letter-sized."""
         labels = self.labels[window]
-        labels = labels[labels > 0] if part is None else labels[(labels > 0) & (part > 0)]
-        return float(self.small[labels].mean()) if labels.size else 1.0
+        if part is not None:
+            labels = labels[part > 0]
+        ink = np.count_nonzero(labels)
+        return np.count_nonzero(self.small[labels]) / ink if ink else 1.0
 
 
 class BlobsDetector:
@@ -97,7 +110,7 @@ def blob_boxes(ink: Gray, pieces: Pieces) -> list[tuple[PixelBox, float]]:
 def read_pieces(ink: Gray) -> Pieces:
     """Label the ink and measure its letters: the ink-weighted median height of small pieces."""
     page_height, page_width = ink.shape
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    labels, stats = components(ink)
     width, height, pixels = stats[:, 2], stats[:, 3], stats[:, 4]
     letters = (pixels >= 4) & (height >= 4)
     letters &= (height < 0.06 * page_height) & (width < 0.3 * page_width)
@@ -110,9 +123,10 @@ def read_pieces(ink: Gray) -> Pieces:
     low, high = LETTER_BOUNDS
     letter = max(1.0, float(np.clip(letter, low * page_height, high * page_height)))
     small = (height < 2.6 * letter) & (width < 8 * letter)
+    small[0] = False
     return Pieces(
-        labels=labels.astype(np.int32, copy=False),
-        stats=stats.astype(np.int32, copy=False),
+        labels=labels,
+        stats=stats,
         small=small,
         letter=letter,
     )
@@ -124,13 +138,15 @@ def _seeds(ink: Gray, pieces: Pieces) -> list[PixelBox]:
     letter = pieces.letter
     size = max(2, round(0.45 * letter))
     closed = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(closed, connectivity=8)
+    labels, stats = components(closed.astype(np.uint8, copy=False))
+    width, height, pixels = stats[:, 2], stats[:, 3], stats[:, 4]
+    large = (np.minimum(width, height) >= 3 * letter) & (width * height >= 36 * letter * letter)
+    large &= pixels >= 0.04 * width * height
+    large[0] = False
     seeds: list[PixelBox] = []
-    for number in range(1, count):
-        x, y, w, h, pixels = (int(v) for v in stats[number])
-        fill = pixels / (w * h)
-        if min(w, h) < 3 * letter or w * h < 36 * letter * letter or fill < 0.04:
-            continue
+    for number in np.flatnonzero(large):
+        x, y, w, h = (int(v) for v in stats[number, :4])
+        fill = pixels[number] / (w * h)
         window = (slice(y, y + h), slice(x, x + w))
         part = (labels[window] == number).astype(np.uint8)
         if pieces.text_share(window, part) > MOST_TEXT:

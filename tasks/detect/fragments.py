@@ -47,7 +47,8 @@ def strokes(pieces: Pieces) -> Mask:
     """(H, W) mask of the ink without pieces too small to be a stroke."""
     keep = pieces.stats[:, cv2.CC_STAT_AREA] >= SPECK
     keep[0] = False
-    return np.where(keep[pieces.labels], 255, 0).astype(np.uint8)
+    mask: Mask = (keep * np.uint8(255))[pieces.labels]
+    return mask
 
 
 def grow(pieces: Pieces, box: PixelBox, text: NDArray[np.float32]) -> PixelBox:

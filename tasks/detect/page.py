@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -116,6 +117,23 @@ def read_ink(gray: Gray) -> InkPage:
     return InkPage(gray=gray, flat=flat, ink=ink, border=border)
 
 
+def components(mask: Mask, connectivity: int = 8) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Number the connected pieces of a mask.
+
+    Returns:
+        (H, W) numbers, 0 where the mask is 0; and (pieces, 5) left, top, width, height and pixels
+        of every piece, the first row being the rest.
+    """
+    # Numbers of 16 bits take half the time. No more than a quarter of the pixels, and with sides
+    # for neighbours half of them, can be pieces of their own.
+    most = mask.size // (4 if connectivity == 8 else 2)
+    kind = cv2.CV_16U if most < np.iinfo(np.uint16).max else cv2.CV_32S
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(
+        mask, connectivity=connectivity, ltype=kind
+    )
+    return labels, stats.astype(np.int32, copy=False)
+
+
 def find_border(gray: Gray) -> Mask:
     """Dark areas that run into the edge of the image: scanner lid, book edge, black frame.
 
@@ -125,13 +143,15 @@ def find_border(gray: Gray) -> Mask:
     half = gray[::2, ::2]
     dark = np.where(half < DARK_BORDER, 255, 0).astype(np.uint8)
     dark = cv2.morphologyEx(dark, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)).astype(np.uint8)
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(dark, connectivity=4)
+    if not (dark[[0, -1]].any() or dark[:, [0, -1]].any()):
+        return np.zeros_like(gray)
+    labels, stats = components(dark, connectivity=4)
     x, y, w, h = (stats[:, i] for i in range(4))
     outer = (x == 0) | (y == 0) | (x + w >= half.shape[1]) | (y + h >= half.shape[0])
     outer[0] = False
     if not outer.any():
         return np.zeros_like(gray)
-    border = np.where(outer[labels], 255, 0).astype(np.uint8)
+    border = (outer * np.uint8(255))[labels]
     border = cv2.dilate(border, np.ones((5, 5), np.uint8)).astype(np.uint8)
     return cv2.resize(border, (width, height), interpolation=cv2.INTER_NEAREST).astype(np.uint8)
 

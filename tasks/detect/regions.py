@@ -21,7 +21,7 @@ from tasks.detect.fragments import (
     without_captions,
 )
 from tasks.detect.kinds import picture_kind, ruled_kind, symmetry
-from tasks.detect.page import Gray, InkPage, Mask, PixelBox, area, read_ink, relative
+from tasks.detect.page import Gray, InkPage, Mask, PixelBox, area, components, read_ink, relative
 
 PICTURE, ORNAMENT, RULED, TEXT = range(4)
 """The maps, in the order of the network's channels."""
@@ -176,9 +176,9 @@ def _likely_boxes(likely: NDArray[np.float32], allowed: NDArray[np.bool_]) -> li
     """Boxes, in cells, of connected likely and allowed cells, some of them certain."""
     mask = ((likely >= LIKELY) & allowed).astype(np.uint8)
     mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)).astype(np.uint8)
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
+    labels, stats = components(mask, connectivity=4)
     boxes: list[PixelBox] = []
-    for number in range(1, count):
+    for number in range(1, len(stats)):
         x, y, w, h, size = (int(v) for v in stats[number])
         part = np.asarray(labels[y : y + h, x : x + w] == number)
         if size >= FEWEST and likely[y : y + h, x : x + w][part].max() >= CERTAIN:

@@ -81,9 +81,7 @@ def _find_text(gray: Gray, others: Sequence[RelativeBox]) -> Mask:
     """A mask of what is made of letter-sized pieces and lies outside `others`."""
     ink = read_ink(gray).ink
     pieces = read_pieces(ink)
-    small = pieces.small.copy()
-    small[0] = False
-    text = np.where(small[pieces.labels], 255, 0).astype(np.uint8)
+    text = (pieces.small * np.uint8(255))[pieces.labels]
     size = max(3, round(1.5 * pieces.letter))
     blocks = cv2.morphologyEx(text, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
     blocks = cv2.morphologyEx(blocks, cv2.MORPH_OPEN, np.ones((3, size), np.uint8))
