@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.score.vectors import Vectors, blocks, centred
+from tasks.score.vectors import Vectors, are_one, blocks, centred
 
 LANDMARKS = 2000
 """Samples laid out by t-SNE, which takes a minute for 10,000; others go to the nearest of these."""
@@ -20,17 +20,18 @@ def lay_out(vectors: Vectors) -> NDArray[np.float32]:
         vectors: (n, dim) unit vectors.
 
     Returns:
-        (n, 2) from 0 to 1, the same every time.
+        (n, 2) from 0 to 1, the same every time; in a row where they are few, or all the same.
     """
     count = len(vectors)
-    if count < FEWEST:
+    marks = np.linspace(0, count - 1, min(count, LANDMARKS)).astype(int)
+    # t-SNE divides by the spread of what it begins with.
+    if count < FEWEST or are_one(vectors[marks]):
         return np.stack([np.linspace(0.1, 0.9, count), np.full(count, 0.5)], 1).astype(np.float32)
     from sklearn.decomposition import PCA
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
     away = centred(vectors)
-    marks = np.linspace(0, count - 1, min(count, LANDMARKS)).astype(int)
     parts = min(30, len(marks) - 1, away.shape[1])
     flat = PCA(parts, random_state=0).fit_transform(away[marks])
     perplexity = min(30.0, (len(marks) - 1) / 3)

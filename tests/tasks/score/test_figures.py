@@ -7,9 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tasks.score.map import lay_out
 from tasks.score.purity import by_examples, by_prompts
 from tasks.score.select import choose
 from tasks.score.spread import balance, coverage, vendi, year
+from tasks.score.vectors import centred
 from tests.resources.make_dataset import make_sample
 
 RNG = np.random.default_rng(4)
@@ -73,6 +75,27 @@ def test_the_choice_covers_each_heap_and_proves_how_good_it_is() -> None:
         <= account.bound + 2e-3
     )
     assert account.curve[0] == (0, 0) and account.curve[-1] == (4, account.value)
+
+
+@pytest.mark.parametrize("noise", [0, 1e-7])
+def test_one_picture_many_times(noise: float) -> None:
+    vectors = unit(np.eye(1, 16) + noise * RNG.normal(size=(12, 16)))
+    places = lay_out(vectors)
+    assert places[:, 0] == pytest.approx(np.linspace(0.1, 0.9, 12)) and (places[:, 1] == 0.5).all()
+    chosen, account = choose(centred(vectors), np.full(12, 0.9), range(12), 3)
+    assert len(chosen) == 3 and (account.value, account.bound) == (1, 1)
+    assert vendi(centred(vectors)) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("distinct", [2, 3])
+def test_the_map_of_few_pictures_there_many_times(distinct: int) -> None:
+    places = lay_out(np.eye(distinct, 16, dtype=np.float32)[np.arange(40) % distinct])
+    assert np.isfinite(places).all() and places.min() == 0 and places.max() == 1
+    assert len(np.unique(places[:, 0])) > 1
+
+
+def test_nothing_is_seen_from_the_mean_of_nothing() -> None:
+    assert centred(np.empty((0, 4), np.float32)).shape == (0, 4)
 
 
 def test_a_probable_illustration_weighs_more() -> None:
