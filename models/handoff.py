@@ -117,12 +117,14 @@ class Caption(Record):
         source: Who wrote it: captioners joined by ``+``, or ``edited`` for a person.
         tokens: CLIP tokens, without the two that begin and end every prompt.
         picture: The picture it is of: ``s`` and 16 digits of its SHA-256; empty if nobody said.
+        new: Whether a person wrote it into the table after our last run.
     """
 
     text: str
     source: str
     tokens: int
     picture: str = ""
+    new: bool = False
 
 
 class Placed(Record):

@@ -2,8 +2,9 @@
 
 The column ``check`` is a hash of the caption as we wrote it. A row whose caption does not match
 it was edited, and stays as it is from then on, with ``edited`` as its source; so does a ``.txt``
-beside a picture in a bundle. Where both were edited, the table wins. The column ``picture`` is of
-the picture's own hash: the same file name may be another picture after other settings.
+beside a picture in a bundle. Where both were edited since the last run, the table wins. The column
+``picture`` is of the picture's own hash: the same file name may be another picture after other
+settings.
 
 Both hashes begin with a letter that no number begins with: a spreadsheet would rewrite 12e45678.
 """
@@ -61,14 +62,15 @@ def read_captions(output: Storage) -> dict[str, Caption]:
             if missing := [column for column in COLUMNS[:3] if row.get(column) is None]:
                 raise BadSettings(f"{name}, line {reader.line_num}: no {missing[0]}.", CURE)
             written = row["caption"]
-            source = row["source"] if row.get("check") == check(written) else EDITED
+            new = row.get("check") != check(written)
             # A caption that was emptied is written anew.
             if text := tidy(written):
                 captions[row["file_name"]] = Caption(
                     text=text,
-                    source=source,
+                    source=EDITED if new else row["source"],
                     tokens=count_tokens(text),
                     picture=row.get("picture") or "",
+                    new=new,
                 )
     except csv.Error as error:
         raise BadSettings(f"{name}, line {reader.line_num}: {error}.", CURE) from error

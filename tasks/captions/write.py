@@ -38,7 +38,9 @@ def write_all(
         settings: Who writes them.
         output: The dataset.
         samples: Of the dataset.
-        edited: Captions that a person wrote into ``.txt`` files, by file name.
+        edited: Captions that a person wrote into ``.txt`` files since the last run, by file name;
+            they replace all but what was written into the table since then. An empty one is
+            written anew.
         progress: Where progress is told.
 
     Raises:
@@ -46,7 +48,9 @@ def write_all(
     """
     before = {n: c for n, c in read_captions(output).items() if c.source == EDITED}
     now = {sample.file_name: mark(sample.sha256) for sample in samples}
-    kept = _by_picture(edited, now) | _by_picture(before, now)
+    new = {n: c for n, c in before.items() if c.new}
+    kept = _by_picture(before, now) | _by_picture(edited, now) | _by_picture(new, now)
+    kept = {name: said for name, said in kept.items() if said.text}
     if others := [name for name, c in kept.items() if name == _other(name, c)]:
         logger.warning(
             "%s edited captions are of pictures that are not there any more, %s for one: they stay "

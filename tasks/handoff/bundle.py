@@ -155,24 +155,49 @@ def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
             + (f", {missing[0]} for one; it was moved without them." if missing else "."),
             cure,
         )
-    edited = {sample.image: text for sample, text in _edited(place, record.trainer)}
-    if edited:
-        # Where a model is trained the dataset need not be at hand.
-        samples = [
-            s.model_copy(update={"caption": edited.get(s.image, s.caption)}) for s in samples
-        ]
-        captions = digest(s.caption for s in samples)
-        record = record.model_copy(update={"captions_sha256": captions})
-    return record, samples
+    # Where a model is trained the dataset need not be at hand.
+    edited = {s.image: text for s, text in _edited(place, record.trainer) if text}
+    samples = [s.model_copy(update={"caption": edited.get(s.image, s.caption)}) for s in samples]
+    captions = digest(s.caption for s in samples)
+    return record.model_copy(update={"captions_sha256": captions}), samples
 
 
 def read_edits(settings: HandoffSettings) -> dict[str, Caption]:
-    """Captions that a person changed in the ``.txt`` files of any bundle, by file name."""
+    """Captions that a person changed in the ``.txt`` files of any bundle, by file name.
+
+    Raises:
+        BadSettings: One is not UTF-8.
+    """
     edits: dict[str, Caption] = {}
     for trainer in TRAINERS:
         for sample, text in _edited(bundle_place(settings, trainer), trainer):
             edits.setdefault(sample.file_name, caption(text, EDITED, sample.sha256))
     return edits
+
+
+def adopt_edits(settings: HandoffSettings, dataset: Storage) -> None:
+    """Note in bundles that are not made anew what their ``.txt`` files say.
+
+    The table has it by now. They would else bring the same edit again, after later ones.
+    """
+    for trainer in set(SIDECARS).difference(settings.trainers):
+        place = while_ours(bundle_place(settings, trainer), dataset)
+        edited = {s.image: s.model_copy(update={"caption": t}) for s, t in _edited(place, trainer)}
+        if edited:
+            known = {sample.image: sample for sample in _samples(place, SAMPLES)}
+            place.write(SAMPLES, _lines((known | edited).values()).encode())
+
+
+def stale_bundles(settings: HandoffSettings, captions: Sequence[str]) -> list[TrainerName]:
+    """Trainers with a bundle that is not made anew and has other captions than these."""
+    stale: list[TrainerName] = []
+    for trainer in TRAINERS:
+        place = bundle_place(settings, trainer)
+        if trainer in settings.trainers or place.size(RECORD) is None:
+            continue
+        if [sample.caption for sample in _samples(place, SAMPLES)] != captions:
+            stale.append(trainer)
+    return stale
 
 
 def _edited(place: Storage, trainer: TrainerName) -> Iterator[tuple[BundleSample, str]]:
@@ -185,9 +210,19 @@ def _edited(place: Storage, trainer: TrainerName) -> Iterator[tuple[BundleSample
     for sample in {sample.stem: sample for sample in samples}.values():
         name = f"{IMAGES}/{sample.stem}.txt"
         if name in there:
-            text = tidy(place.read(name).decode("utf-8-sig", "replace"))
-            if text and (sample.stem, text) not in ours:
+            text = tidy(_decode(place.read(name), place.path(name)))
+            if (sample.stem, text) not in ours:
                 yield sample, text
+
+
+def _decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadSettings(
+            f"{name}: it is not UTF-8 text.",
+            "Save it as UTF-8, or empty it to have its caption written anew.",
+        ) from error
 
 
 def _samples(place: Storage, name: str) -> list[BundleSample]:

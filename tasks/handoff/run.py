@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
 from prefect import task
@@ -14,7 +15,14 @@ from tasks.captions.show import show_captions
 from tasks.captions.table import write_captions
 from tasks.captions.write import write_all
 from tasks.dataset import MANIFEST, read_samples
-from tasks.handoff.bundle import check, make_bundle, read_edits, while_ours
+from tasks.handoff.bundle import (
+    adopt_edits,
+    check,
+    make_bundle,
+    read_edits,
+    stale_bundles,
+    while_ours,
+)
 from tasks.handoff.place import name_samples
 from tasks.handoff.plot import plot
 from tasks.handoff.preflight import preflight
@@ -24,6 +32,7 @@ from tasks.retry import RETRIED
 from tasks.score.look import REPORT
 from tasks.storage import Storage
 
+logger = logging.getLogger("intaglio.handoff")
 PREFLIGHT, PLOT = "preflight.json", "preflight.png"
 COPIES: Mapping[TrainerName, int] = {"diffusers": 2}
 """Times the pictures are in a bundle, if more than once."""
@@ -70,13 +79,23 @@ def hand_over(
 ) -> None:
     """Write what all bundles share: the captions, also for the report, and the buckets.
 
+    A warning names bundles that keep earlier captions, as they are not made anew.
+
     Raises:
         StopRun: A trainer cannot read a sample, or there is no room.
     """
-    check(settings.trainers, name_samples(samples, captions))
+    named = name_samples(samples, captions)
+    check(settings.trainers, named)
     place = while_ours(Storage(settings.place), dataset)
     _check_space(settings, place, sum(sample.bytes for sample in samples))
     write_captions(dataset, captions)
+    adopt_edits(settings, dataset)
+    if stale := stale_bundles(settings, [sample.caption for sample in named]):
+        logger.warning(
+            "Bundles that were not asked for keep other captions than captions.csv has: %s. Name "
+            "them in --trainers, too, to have them made anew.",
+            ", ".join(stale),
+        )
     if dataset.size(f"{REPORT}/index.html"):
         show_captions(dataset, captions)
     place.write(PREFLIGHT, found.model_dump_json(indent=1).encode())

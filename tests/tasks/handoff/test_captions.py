@@ -23,12 +23,13 @@ from tasks.captions.table import CAPTIONS, check, read_captions, write_captions
 from tasks.captions.template import template, year_of
 from tasks.captions.text import count_tokens, join, tidy
 from tasks.dataset import read_samples
-from tasks.handoff.bundle import make_bundle
+from tasks.handoff.bundle import make_bundle, read_bundle
 from tasks.handoff.place import name_samples
 from tasks.handoff.run import open_dataset, write_all_captions
 from tasks.progress import Progress
 from tasks.score import spread
 from tasks.storage import Storage
+from tests.tasks.conftest import tree
 from tests.tasks.handoff.conftest import hand_over_all, make_dataset
 
 
@@ -209,6 +210,64 @@ def test_what_a_person_edited_stays(tmp_path: Path) -> None:
                 assert sidecar(place, trainer, number).read_text() == text
             metadata = (place / "diffusers" / "train" / "metadata.jsonl").read_text()
             assert f'"text": "{text}"' in metadata
+
+
+def test_of_edits_one_after_the_other_the_last_counts(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    trainers = {"trainers": ["kohya", "onetrainer"]}
+    place = hand_over_all(dataset, **trainers)
+
+    def said() -> set[str]:
+        hand_over_all(dataset, **trainers)
+        texts = {sidecar(place, trainer, 1).read_text() for trainer in trainers["trainers"]}
+        return texts | {read_captions(dataset)[name(1)].text}
+
+    sidecar(place, "kohya", 1).write_text("one")
+    assert said() == {"one"}
+    sidecar(place, "onetrainer", 1).write_text("two")
+    assert said() == {"two"} == said()
+    edit(dataset, name(1), "three")
+    assert said() == {"three"} == said()
+    sidecar(place, "kohya", 1).write_text("four")
+    assert said() == {"four"}
+    sidecar(place, "kohya", 1).write_text("")
+    assert said() == {"intaglio, engraving, 1880s"}
+
+
+def test_bundles_that_are_not_made_anew_are_named_and_bring_no_old_edit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    place = hand_over_all(dataset, trainers=["kohya", "diffusers", "onetrainer"])
+    hand_over_all(dataset, trainers=["kohya"])
+    assert "not asked for" not in caplog.text
+    sidecar(place, "onetrainer", 1).write_text("from onetrainer's")
+    hand_over_all(dataset, trainers=["kohya"])
+    assert sidecar(place, "kohya", 1).read_text() == "from onetrainer's"
+    assert "than captions.csv has: diffusers. Name" in caplog.text
+    edit(dataset, name(1), "from the table")
+    for _ in range(2):
+        hand_over_all(dataset, trainers=["kohya"])
+        assert sidecar(place, "kohya", 1).read_text() == "from the table"
+    assert sidecar(place, "onetrainer", 1).read_text() == "from onetrainer's"
+    assert "than captions.csv has: diffusers, onetrainer. Name" in caplog.text
+
+
+def test_a_caption_file_that_is_not_utf_8_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    place = hand_over_all(dataset, trainers=["kohya"])
+    sidecar(place, "kohya", 1).write_bytes("une dame à l'éventail".encode("latin-1"))
+    before = tree(tmp_path)
+    with pytest.raises(BadSettings, match=r"p0001-1\.txt: it is not UTF-8 text") as refused:
+        hand_over_all(dataset, trainers=["kohya"], captions={"trigger": "other"})
+    assert "Save it as UTF-8" in refused.value.cure and tree(tmp_path) == before
+    with pytest.raises(BadSettings, match="UTF-8"):
+        read_bundle(Storage(str(place / "kohya")))
+    sidecar(place, "kohya", 1).write_bytes("\ufeffune dame à l'éventail\r\n".encode())
+    hand_over_all(dataset, trainers=["kohya"])
+    assert sidecar(place, "kohya", 1).read_text() == "une dame à l'éventail"
 
 
 class Killed(Progress):
