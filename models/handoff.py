@@ -240,7 +240,7 @@ class Bundle(Record):
         captions_sha256: Over their captions.
         images: Folder of the pictures in the bundle; empty where they are in shards.
         trigger: The word that begins every caption.
-        purity: What scoring said of the dataset, if it was scored.
+        purity: What scoring said of the dataset, if it was scored; nothing of the run itself.
         program: File that must lie in the trainer's folder, if it is launched from there.
         home: Environment variable that names the trainer's folder.
     """

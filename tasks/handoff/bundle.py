@@ -34,6 +34,8 @@ RECORD = "bundle.json"
 SAMPLES = "samples.jsonl"
 VERDICT = "verdict.json"
 """What scoring said of the dataset."""
+OF_THE_RUN = ("seconds", "peak_bytes", "embedded", "settings")
+"""What the verdict says of the run and the machine, not of the dataset."""
 MAKERS: Mapping[TrainerName, ModuleType] = {
     "kohya": kohya,
     "diffusers": diffusers,
@@ -243,4 +245,4 @@ def _purity(dataset: Storage) -> dict[str, object] | None:
         verdict: dict[str, object] = json.loads(dataset.read(VERDICT))
     except FileNotFoundError:
         return None
-    return verdict
+    return {name: said for name, said in verdict.items() if name not in OF_THE_RUN}

@@ -1,7 +1,7 @@
 """Nerogar/OneTrainer: a list of concepts, and a training configuration.
 
 By default it flips pictures and jitters crops, which mirrors lettering and undoes the buckets. It
-runs in its own folder, so paths are absolute; the script sets them to where the bundle lies.
+runs in its own folder, so it needs absolute paths; the script sets them to where the bundle lies.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def write(content: Content) -> None:
         "image": {"enable_crop_jitter": False, "enable_random_flip": False},
         "text": {"prompt_source": "sample", "enable_tag_shuffling": False},
         "name": "intaglio",
-        "path": content.target.path(IMAGES),
+        "path": IMAGES,
         "seed": plan.seed,
         "enabled": True,
         "type": "STANDARD",
@@ -63,7 +63,7 @@ def write(content: Content) -> None:
     config = {
         # Without it, it is taken for the oldest and brought up to date, which fails.
         "__version": 10,
-        **{key: content.target.path(name) for key, name in PATHS.items()},
+        **PATHS,
         "training_method": "LORA",
         "model_type": "STABLE_DIFFUSION_XL_10_BASE",
         "base_model_name": plan.base_model,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from models.handoff import Bundle, TrainerName
+from models.score import Verdict
+from tasks.score.words import purity
 
 USE: dict[TrainerName, str] = {
     "kohya": "SD_SCRIPTS=/path/to/sd-scripts bash train.sh",
@@ -47,5 +51,8 @@ def readme(bundle: Bundle, card: str) -> str:
 def _purity(bundle: Bundle) -> str:
     if bundle.purity is None:
         return "not scored"
-    shown = {k: v for k, v in bundle.purity.items() if isinstance(v, str | int | float)}
-    return ", ".join(f"{name} {value}" for name, value in shown.items()) or "see bundle.json"
+    try:
+        return purity(Verdict.model_validate({**bundle.purity, "settings": {}}))
+    except ValidationError:
+        # Of another version.
+        return "see bundle.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,20 @@ def test_onetrainer_jitters_crops_and_flips_by_default(concepts: list[dict[str, 
     assert image["enable_crop_jitter"] is False and image["enable_random_flip"] is False
 
 
-def test_onetrainer_runs_in_its_own_folder_so_paths_are_absolute(
-    bundles: Path, concepts: list[dict[str, Any]], onetrainer: dict[str, Any]
+def test_onetrainer_runs_in_its_own_folder_so_the_script_makes_paths_absolute(
+    concepts: list[dict[str, Any]], onetrainer: dict[str, Any], bundles: Path, tmp_path: Path
 ) -> None:
-    assert concepts[0]["path"] == str(bundles / "onetrainer" / "images")
-    assert onetrainer["concept_file_name"] == str(bundles / "onetrainer" / "concepts.json")
+    assert concepts[0]["path"] == "images" and onetrainer["concept_file_name"] == "concepts.json"
+    bundle = Path(shutil.copytree(bundles / "onetrainer", tmp_path / "moved"))
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "train.py").touch()
+    environment = {**os.environ, "ONETRAINER": str(tmp_path)}
+    subprocess.run(["bash", str(bundle / "train.sh")], env=environment, check=True)
+    (concept,) = json.loads((bundle / "concepts.json").read_text())
+    assert concept["path"] == str(bundle / "images")
+    config = json.loads((bundle / "train.json").read_text())
+    assert config["concept_file_name"] == str(bundle / "concepts.json")
+    assert config["output_model_destination"] == str(bundle / "output" / "lora.safetensors")
 
 
 def test_onetrainer_takes_resolution_as_text(onetrainer: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from models.errors import DiskLow, StorageGone
 from models.handoff import TRAINERS
+from models.score import Verdict
 from tasks.handoff.bundle import read_bundle
 from tasks.storage import Storage
 from tests.tasks.handoff.conftest import hand_over_all, make_dataset
@@ -107,6 +108,29 @@ def test_what_others_put_into_a_bundle_stays_and_what_is_ours_goes(tmp_path: Pat
     with zipfile.ZipFile(place / "kohya.zip") as archive:
         names = {Path(name).name for name in archive.namelist()}
     assert not names & {path.name for path in theirs} and "train.sh" in names
+
+
+def test_the_same_dataset_elsewhere_and_scored_in_another_time_gives_the_same_zips(
+    tmp_path: Path,
+) -> None:
+    shares = {"value": None, "low": None, "high": None}
+    purity = {"estimate": 0.975, "estimate_before": 0.5, "measured": shares}
+    spread = {"coverage": 1, "vendi_kept": 1, "vendi_all": 1, "balance": {}}
+    for run in (1, 2):
+        dataset = make_dataset(tmp_path / f"{run}", sizes=[(64, 64)])
+        verdict = Verdict.model_validate({
+            "scored_by": "print", "samples": 1, "kept": 1, "dropped": {}, "purity": purity,
+            "duplicate_groups": 0, "duplicates": 0, "spread": spread, "seconds": run,
+            "peak_bytes": run, "embedded": run, "settings": {"dataset": dataset.url},
+        })  # fmt: skip
+        dataset.write("verdict.json", verdict.model_dump_json().encode())
+        hand_over_all(dataset, zip=True)
+    for trainer in TRAINERS:
+        one, other = (tmp_path / run / "bundles" / f"{trainer}.zip" for run in ("1", "2"))
+        assert one.read_bytes() == other.read_bytes(), trainer
+        with zipfile.ZipFile(one) as archive:
+            text = archive.read(f"{trainer}/README.md").decode()
+        assert "| purity | estimated without labels 97.5 % (before: 50.0 %) |" in text
 
 
 def test_copies_need_room_where_links_do_not(
