@@ -38,7 +38,8 @@ def write(content: Content) -> None:
             "resolution": [plan.resolution, plan.resolution],
             "batch_size": plan.batch_size,
             "enable_bucket": True,
-            "min_bucket_reso": 256,
+            # It must not be larger than the resolution.
+            "min_bucket_reso": min(256, plan.resolution),
             "max_bucket_reso": 2048,
             "bucket_reso_steps": plan.step,
             "bucket_no_upscale": True,

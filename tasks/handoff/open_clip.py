@@ -11,6 +11,7 @@ import io
 from tasks.handoff.content import IMAGES, TRAIN, Content
 
 TABLE = "train.tsv"
+BATCH = 32
 
 
 def write(content: Content) -> None:
@@ -32,7 +33,8 @@ def write(content: Content) -> None:
             "--csv-caption-key", "title",
             "--model", "ViT-B-32",
             "--pretrained", "laion2b_s34b_b79k",
-            "--batch-size", 32,
+            # A batch that is not full is left out: of fewer samples nothing would be trained.
+            "--batch-size", min(BATCH, len(content.samples)),
             "--epochs", 5,
             "--lr", "5e-6",
             "--wd", 0.1,

@@ -56,6 +56,17 @@ def test_buckets_are_off_by_default_and_none_longer_than_1024(config: dict[str, 
     assert dataset["bucket_no_upscale"] and dataset["resolution"] == [1024, 1024]
 
 
+@pytest.mark.parametrize(("resolution", "smallest"), [(64, 64), (256, 256), (1024, 256)])
+def test_the_smallest_bucket_must_not_be_larger_than_the_resolution(
+    tmp_path: Path, resolution: int, smallest: int
+) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    place = hand_over_all(dataset, trainers=["kohya"], plan={"resolution": resolution})
+    (written,) = tomllib.loads((place / "kohya" / "dataset.toml").read_text())["datasets"]
+    assert written["min_bucket_reso"] == smallest
+    assert written["resolution"] == [resolution, resolution]
+
+
 def test_bucket_steps_are_a_multiple_of_32(config: dict[str, Any]) -> None:
     assert config["datasets"][0]["bucket_reso_steps"] % 32 == 0
     with pytest.raises(ValidationError):

@@ -115,6 +115,23 @@ def test_open_clip_reads_tabs_between_filepath_and_title(
     ]
 
 
+@pytest.mark.parametrize(("count", "batch"), [(5, 5), (40, 32)])
+def test_open_clip_leaves_out_a_batch_that_is_not_full(
+    tmp_path: Path, count: int, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from open_clip_train.data import get_csv_dataset
+    from open_clip_train.params import parse_args
+
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)] * count)
+    bundle = hand_over_all(dataset, trainers=["open-clip"]) / "open-clip"
+    command = schemas.options(bundle / "train.sh")
+    arguments = parse_args([w for name, values in command.items() for w in (f"--{name}", *values)])
+    arguments.distributed = False
+    monkeypatch.chdir(bundle)
+    table = get_csv_dataset(arguments, lambda image: image, is_train=True, tokenizer=lambda t: t)
+    assert (arguments.batch_size, table.dataloader.num_batches) == (batch, 1)
+
+
 def test_open_clip_captions_with_quotes_and_tabs_stay_whole(tmp_path: Path) -> None:
     import pandas
 
