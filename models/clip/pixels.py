@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from models.clip.errors import AnimatedImage, DamagedImage, ImageTooLarge, ImageTooSmall
 from models.errors import InputFault, UnreadableFile
@@ -46,6 +46,9 @@ def decode(name: str, data: bytes, side: int) -> Image.Image:
             return _to_rgb(picture)
     except Image.DecompressionBombError as error:
         raise ImageTooLarge(f"{name}: {error}.") from error
+    except UnidentifiedImageError as error:
+        # Pillow's own message names the place in memory.
+        raise DamagedImage(f"{name}: cannot be decoded: it is no picture.") from error
     except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
         raise DamagedImage(f"{name}: cannot be decoded: {error}.") from error
 

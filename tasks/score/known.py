@@ -1,14 +1,17 @@
 """What is known of samples already: records and embeddings kept by the hash of the file.
 
 A file a batch, written when the batch is done; a killed run loses one batch. Files are named after
-what is in them, so that writing one twice is harmless.
+what is in them, so that writing one twice is harmless, and a damaged one is seen: it is thrown away
+and what was in it done again.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from io import BytesIO
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +21,8 @@ from tasks.score.vectors import Vectors
 from tasks.storage import Storage
 
 FOLDER = f"{STATE}/score"
+T = TypeVar("T")
+logger = logging.getLogger("intaglio.score")
 
 
 class KnownMeasures:
@@ -34,11 +39,7 @@ class KnownMeasures:
 
     def load(self) -> dict[str, Measure]:
         """All there are."""
-        lines = (
-            line for name in self._output.names(self._folder) for line in self._output.lines(name)
-        )
-        measures = map(Measure.model_validate_json, lines)
-        return {measure.sha256: measure for measure in measures}
+        return _load(self._output, self._folder, _measures)
 
     def add(self, measures: list[Measure]) -> None:
         """Write down some more."""
@@ -60,11 +61,7 @@ class KnownVectors:
 
     def load(self) -> dict[str, Vectors]:
         """All there are."""
-        known: dict[str, Vectors] = {}
-        for name in self._output.names(self._folder):
-            with np.load(BytesIO(self._output.read(name)), allow_pickle=False) as batch:
-                known.update(zip(batch["sha256"].tolist(), batch["vectors"], strict=True))
-        return known
+        return _load(self._output, self._folder, _vectors)
 
     def add(self, vectors: Mapping[str, Vectors]) -> None:
         """Write down some more."""
@@ -72,6 +69,39 @@ class KnownVectors:
         rows = np.stack(list(vectors.values()))
         np.savez(stream, sha256=np.array(list(vectors)), vectors=rows)
         self._output.write(f"{self._folder}/{_digest(rows.tobytes())}.npz", stream.getvalue())
+
+
+def _load(
+    output: Storage, folder: str, parse: Callable[[str, bytes], dict[str, T]]
+) -> dict[str, T]:
+    """All batches of a folder; damaged ones go."""
+    known: dict[str, T] = {}
+    for name in output.names(folder):
+        data = output.read(name)
+        try:
+            known |= parse(name, data)
+        # numpy and zipfile raise half a dozen kinds, depending on the byte that is wrong.
+        except Exception:
+            logger.warning(
+                "%s is damaged and was thrown away; what it held is made anew.", output.path(name)
+            )
+            output.remove(name)
+    return known
+
+
+def _measures(name: str, data: bytes) -> dict[str, Measure]:
+    if _digest(data) not in name:
+        raise ValueError(name)
+    measures = map(Measure.model_validate_json, data.splitlines())
+    return {measure.sha256: measure for measure in measures}
+
+
+def _vectors(name: str, data: bytes) -> dict[str, Vectors]:
+    with np.load(BytesIO(data), allow_pickle=False) as batch:
+        hashes, rows = batch["sha256"].tolist(), batch["vectors"]
+    if _digest(rows.tobytes()) not in name:
+        raise ValueError(name)
+    return dict(zip(hashes, rows, strict=True))
 
 
 def _digest(data: bytes) -> str:

@@ -5,7 +5,10 @@ Both are remembered by the hash of the file, so that only what is new or changed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import monotonic
 
@@ -15,7 +18,7 @@ from models.clip.engine import ClipEngine
 from models.errors import BadSettings, InputFault
 from models.records import Fault, Pdf, Sample
 from models.score import Measure
-from tasks.dataset import read_file, sample_files
+from tasks.dataset import read_file
 from tasks.score import measure
 from tasks.score.known import KnownMeasures, KnownVectors
 from tasks.score.purity import FEWEST_EXAMPLES
@@ -27,7 +30,12 @@ REPORT = "report"
 THUMBNAILS = f"{REPORT}/thumbs"
 SAVE_EVERY_S = 10.0
 """Seconds after which what was looked at is written down; a killed run loses no more."""
+READING = 8
+"""Files read at once, where nothing is done but to compare their hashes."""
+NAMED = 10
+"""Samples that cannot be looked at of which the log says why; the report does of all."""
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
+logger = logging.getLogger("intaglio.score")
 
 
 class MissingFile(InputFault):
@@ -54,15 +62,9 @@ def take_measures(run: Session, samples: Sequence[Sample]) -> list[Measure]:
     store = KnownMeasures(run.output, measure.VERSION)
     known = store.load()
     there = run.output.names(THUMBNAILS)
-    files = sample_files(run.output)
-    new = [
-        s
-        for s in samples
-        if s.sha256 not in known
-        or thumbnail(s) not in there
-        # Changed or lost since it was looked at.
-        or files.get(s.file_name) != s.bytes
-    ]
+    seen_before = [s for s in samples if s.sha256 in known and thumbnail(s) in there]
+    intact = _intact(run, seen_before)
+    new = [s for s in samples if s.file_name not in intact]
     run.progress.start(len(new), "measuring")
     faults: dict[str, Fault] = {}
     unsaved: list[Measure] = []
@@ -90,6 +92,39 @@ def take_measures(run: Session, samples: Sequence[Sample]) -> list[Measure]:
         else known[sample.sha256]
         for sample in samples
     ]
+
+
+def _intact(run: Session, samples: Sequence[Sample]) -> set[str]:
+    """Names of the samples whose files are still those that were looked at.
+
+    All are read: neither its size nor its time tells that a file was damaged, and 10,000 take
+    seconds.
+    """
+    run.progress.start(len(samples), "comparing")
+
+    def is_intact(sample: Sample) -> bool:
+        try:
+            data = read_file(run.output, sample.file_name)
+        except FileNotFoundError:
+            return False
+        return hashlib.sha256(data).hexdigest() == sample.sha256
+
+    found: set[str] = set()
+    with ThreadPoolExecutor(READING) as threads:
+        for sample, same in zip(samples, threads.map(is_intact, samples), strict=True):
+            if same:
+                found.add(sample.file_name)
+            run.progress.advance()
+    run.progress.stop()
+    return found
+
+
+def say_faults(faults: Mapping[int, Fault]) -> None:
+    """Log why samples cannot be looked at, and what to do."""
+    for fault in list(faults.values())[:NAMED]:
+        logger.warning("%s %s", fault.message, fault.cure)
+    if len(faults) > NAMED:
+        logger.warning("So it is with %d more; the report names them.", len(faults) - NAMED)
 
 
 def _job(output: Storage, sample: Sample) -> Job[measure.Seen]:
@@ -155,10 +190,14 @@ def examples(folder: str) -> list[str]:
     """Names of the user's own pictures of what is wanted.
 
     Raises:
-        BadSettings: There are too few.
+        BadSettings: There is no such folder, or too few pictures in it.
     """
     place = Storage(folder)
-    names = sorted(name for name in place.names("") if name.lower().endswith(PICTURES))
+    there = place.names("")
+    # Object stores have no empty folders.
+    if not there or "" in there:
+        raise BadSettings(f"like: there is no folder {place.url}, or nothing in it.")
+    names = sorted(name for name in there if name.lower().endswith(PICTURES))
     if len(names) < FEWEST_EXAMPLES:
         raise BadSettings(
             f"like: {place.url} holds {len(names)} pictures ({', '.join(PICTURES)}).",

@@ -22,7 +22,7 @@ from tasks.score import judge, report, words
 from tasks.score.calibration import SHIPPED, sigmoid
 from tasks.score.duplicates import SIDE, Picture
 from tasks.score.labels import read_labels
-from tasks.score.look import embed, embed_examples, take_measures
+from tasks.score.look import embed, embed_examples, say_faults, take_measures
 from tasks.score.map import lay_out
 from tasks.score.measure import small_picture
 from tasks.score.prompts import Prompts, read_prompts
@@ -111,6 +111,7 @@ class Scoring:
             margins = compare(vectors)
             self.scored_by, self.small = clip.name, clip.small
         faults |= {good[i]: fault for i, fault in broken.items()}
+        say_faults(faults)
         self.scores = judge.Scores(
             samples=self.samples,
             measures=self.measures,

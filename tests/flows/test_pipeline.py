@@ -18,7 +18,7 @@ from models.score import PipelineSettings
     [
         ({"prompts": "mistyped.yaml"}, "prompts: there is no file"),
         ({"labels": "mistyped.csv"}, "labels: there is no file"),
-        ({"like": "mistyped"}, "like: .* holds 0 pictures"),
+        ({"like": "mistyped"}, "like: there is no folder .*mistyped"),
         (
             {"trainers": ["kohya"], "captions": {"by": ["clip"], "vocabulary": "mistyped"}},
             "captions.vocabulary: .*mistyped",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from io import BytesIO
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from PIL import Image
 from models.clip.errors import Int8Refused
 from models.errors import BadSettings
 from tasks.captions.table import CAPTIONS, caption, write_captions
-from tasks.dataset import read_dropped
+from tasks.dataset import aside_name, read_dropped
+from tasks.package import package
 from tasks.score import words
 from tasks.storage import Storage
 from tests.resources.make_dataset import jpeg, make_dataset, read_lines
@@ -124,17 +126,59 @@ def test_only_what_is_new_is_embedded(tmp_path: Path, score: Score) -> None:
     assert score(storage.url).verdict.embedded == 1
 
 
-def test_what_was_lost_or_changed_since_is_seen(tmp_path: Path, score: Score) -> None:
+def test_what_was_lost_or_changed_since_costs_just_that_sample_every_time(
+    tmp_path: Path, score: Score, caplog: pytest.LogCaptureFixture
+) -> None:
     storage = Storage(str(tmp_path / "out"))
-    samples = make_dataset(storage, files(4).items())
+    samples = make_dataset(storage, files(6).items())
     score(storage.url)
+    whole = storage.read(samples[2].file_name)
+    middle = len(whole) // 2
     storage.remove(samples[0].file_name)
     storage.write(samples[1].file_name, jpeg(drawing(77)))
-    scores = score(storage.url).scores
-    assert {at: fault.kind for at, fault in scores.faults.items()} == {
-        0: "missing_file",
-        1: "changed_file",
-    }
+    flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    storage.write(samples[2].file_name, flipped)
+    lost = storage.read(samples[3].file_name)
+    storage.write(samples[3].file_name, lost[: len(lost) // 2])
+    kinds = dict.fromkeys(range(4), "changed_file") | {0: "missing_file"}
+    for settings in ({}, {"select": 1}, {}):
+        caplog.clear()
+        scoring = score(storage.url, **settings)
+        assert {at: fault.kind for at, fault in scoring.scores.faults.items()} == kinds
+        assert {name: r for name, r in read_dropped(storage).items() if r == "unreadable"} == {
+            samples[at].file_name: "unreadable" for at in kinds
+        }
+        package(scoring.run)
+        with zipfile.ZipFile(BytesIO(storage.read("dataset.zip"))) as archive:
+            assert len(archive.namelist()) == 1 + scoring.verdict.kept
+        assert f"{samples[2].file_name} is not the file that was written." in caplog.text
+        assert "python -m flows.verify --repair" in caplog.text
+    # Mended, as extraction would.
+    storage.write(samples[2].file_name, whole)
+    storage.remove(aside_name(samples[2].file_name))
+    assert 2 not in score(storage.url).scores.faults
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "other"])
+def test_what_is_remembered_and_damaged_is_made_anew(
+    damage: str, tmp_path: Path, score: Score, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage = Storage(str(tmp_path / "out"))
+    make_dataset(storage, files(3).items())
+    score(storage.url)
+    table, known = storage.read("scores.parquet"), storage.names(".intaglio/score")
+    for name in known:
+        data = storage.read(name)
+        middle = len(data) // 2
+        flipped = data[:middle] + bytes([data[middle] ^ 4]) + data[middle + 1 :]
+        bad = {"cut": data[:100], "flipped": flipped, "emptied": b"", "other": b"x" * 99}[damage]
+        storage.write(name, bad)
+    assert score(storage.url).verdict.embedded == 3
+    assert all(f"{storage.path(name)} is damaged" in caplog.text for name in known)
+    assert len(known) == 2 and known == storage.names(".intaglio/score")
+    assert storage.read("scores.parquet") == table
+    caplog.clear()
+    assert score(storage.url).verdict.embedded == 0 and "damaged" not in caplog.text
 
 
 def test_other_weights_of_the_image_tower_embed_anew(
