@@ -122,6 +122,8 @@ def parse_as(kind: type[C], program: str, description: str, arguments: list[str]
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             command_line: Any = CliSettingsSource(settings_cls, cli_prog_name=program)
+            # What is typed counts, even if it is empty; an empty variable may be a leftover.
+            command_line.env_ignore_empty = False
             command_line.root_parser.usage = f"%(prog)s {_needed(kind)}[settings]"
             sources = (init_settings, command_line(args=rest), env_settings)
             return (*sources, _yaml(settings_cls, config)) if config else sources
@@ -133,7 +135,7 @@ def parse_as(kind: type[C], program: str, description: str, arguments: list[str]
         raise BadSettings("\n".join(map(_explain, error.errors()))) from error
     except SettingsError as error:
         raise BadSettings(f"{error}.") from error
-    if command.config != config:
+    if (command.config or config) != config:
         raise BadSettings("config: write --config in full, once.")
     return command
 

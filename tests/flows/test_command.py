@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from flows.command import Command, parse, printable, run_command, settings_of
+from flows.command import Command, parse, parse_as, printable, run_command, settings_of
+from flows.handoff import Command as Handoff
 from models.errors import BadSettings, DiskLow, ExitCode, IntaglioError, NothingUsable
 from models.settings import Settings
 from tests.conftest import ROOT
@@ -61,7 +62,7 @@ def test_the_file_may_be_named_in_the_environment(
     config: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INTAGLIO_CONFIG", str(config("fit: {side: 512}")))
-    assert read().fit.side == 512
+    assert read().fit.side == read("--config", "").fit.side == 512
 
 
 def test_the_file_may_hold_everything(config: Callable[[str], Path]) -> None:
@@ -69,6 +70,20 @@ def test_the_file_may_hold_everything(config: Callable[[str], Path]) -> None:
     command = parse("x", "x", ["--config", str(path)])
     assert (command.source, command.output, command.strict) == ("a", "b", True)
     assert not parse("x", "x", ["--config", str(path), "--no-strict"]).strict
+
+
+def test_what_is_typed_counts_if_it_is_empty_and_an_empty_variable_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("INTAGLIO_CAPTIONS__TRIGGER", "")
+    arguments = ["--dataset", "out/"]
+    assert parse_as(Handoff, "p", "", arguments).captions.trigger == "intaglio"
+    monkeypatch.setenv("INTAGLIO_CAPTIONS__TRIGGER", "mode")
+    assert parse_as(Handoff, "p", "", arguments).captions.trigger == "mode"
+    for empty in (["--captions.trigger", ""], ["--captions.trigger="]):
+        assert parse_as(Handoff, "p", "", [*arguments, *empty]).captions.trigger == ""
+    with pytest.raises(BadSettings, match=r"plan\.steps"):
+        parse_as(Handoff, "p", "", [*arguments, "--plan.steps", ""])
 
 
 def test_an_empty_file_changes_nothing(config: Callable[[str], Path]) -> None:
