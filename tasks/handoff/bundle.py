@@ -150,11 +150,12 @@ def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
         return record, samples
     there = place.names(record.images)
     wanted = [f"{record.images}/{sample.image}" for sample in samples]
-    missing = [name for name in wanted if name not in there]
+    # A dead link has no bytes.
+    missing = [name for name in wanted if not there.get(name)]
     if missing or len(samples) != record.samples:
         raise BadSettings(
             f"bundle: {place.url} lacks {len(missing):,} of its {record.samples:,} pictures"
-            + (f", {missing[0]} for one; it was moved without them." if missing else "."),
+            + (f", {missing[0]} for one: it is not there, or a dead link." if missing else "."),
             cure,
         )
     # Where a model is trained the dataset need not be at hand.

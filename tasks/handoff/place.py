@@ -1,9 +1,11 @@
-"""Pictures in a bundle: their names, and links to the dataset's own files."""
+"""Pictures in a bundle: their names, and hard links to the dataset's own files, or copies."""
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -48,7 +50,8 @@ def name_samples(samples: Iterable[Sample], captions: Mapping[str, Caption]) -> 
 def place(dataset: Storage, name: str, bundle: Storage, target: str) -> None:
     """Put a file of the dataset into a bundle.
 
-    A hard link, else a relative symbolic one, else a copy; on object storage the server copies.
+    A hard link, else a copy, as on another filesystem: a symbolic link would be dead where the
+    bundle is moved. On object storage the server copies.
 
     Raises:
         FileNotFoundError: The dataset has no such file.
@@ -68,19 +71,26 @@ def place(dataset: Storage, name: str, bundle: Storage, target: str) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    with suppress(OSError):
-        if os.path.samefile(source, target):
-            return
     source.stat()
+    with suppress(OSError):
+        # A copy has the time of its picture.
+        if not target.is_symlink() and filecmp.cmp(source, target):
+            return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
     partial.unlink(missing_ok=True)
     try:
         os.link(source, partial)
     except OSError:
-        # Another filesystem, or one without hard links.
-        try:
-            partial.symlink_to(os.path.relpath(source, target.parent.resolve()))
-        except OSError:
-            partial.write_bytes(source.read_bytes())
+        shutil.copy2(source, partial)
     os.replace(partial, target)
+
+
+def one_filesystem(dataset: Storage, bundles: Storage) -> bool:
+    """Whether the dataset's pictures can be linked rather than copied."""
+    if not (dataset.local and bundles.local):
+        return False
+    place = Path(bundles.path())
+    while not place.exists():
+        place = place.parent
+    return place.stat().st_dev == os.stat(dataset.path()).st_dev

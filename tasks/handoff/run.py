@@ -16,6 +16,7 @@ from tasks.captions.table import write_captions
 from tasks.captions.write import write_all
 from tasks.dataset import MANIFEST, read_samples
 from tasks.handoff.bundle import (
+    FOLDERS,
     adopt_edits,
     check,
     make_bundle,
@@ -23,7 +24,7 @@ from tasks.handoff.bundle import (
     stale_bundles,
     while_ours,
 )
-from tasks.handoff.place import name_samples
+from tasks.handoff.place import name_samples, one_filesystem
 from tasks.handoff.plot import plot
 from tasks.handoff.preflight import preflight
 from tasks.handoff.words import rows
@@ -104,12 +105,15 @@ def hand_over(
 
 def _check_space(settings: HandoffSettings, place: Storage, size: int) -> None:
     free = place.free_bytes()
-    linked = Storage(settings.dataset).local and place.local
+    linked = one_filesystem(Storage(settings.dataset), place)
     copies = sum(
         COPIES.get(name, 1) * ((not linked or name == "webdataset") + settings.zip)
         for name in settings.trainers
     )
     needed = size * copies + SPARE
+    if not linked and free is not None:
+        ours = tuple(f"{name}/{folder}/" for name in settings.trainers for folder in FOLDERS)
+        needed -= sum(n for name, n in place.names("").items() if name.startswith(ours))
     if free is not None and free < needed:
         raise DiskLow(
             f"Only {free >> 20} MB are free at {place.url}; {needed >> 20} MB are needed.",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import os
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from models.errors import DiskLow, StorageGone
+from models.errors import BadSettings, DiskLow, StorageGone
 from models.handoff import TRAINERS
 from models.score import Verdict
 from tasks.handoff.bundle import read_bundle
@@ -29,23 +29,51 @@ def test_a_picture_is_a_hard_link(tmp_path: Path) -> None:
     assert not (place / "kohya" / PICTURE).is_symlink()
 
 
-def test_without_hard_links_it_is_a_relative_link_and_without_those_a_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: Any, **__: Any) -> None:
-        raise OSError(errno.EXDEV, "not here")
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A folder on another filesystem than the tests' own."""
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second filesystem at /dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
+        yield Path(folder)
 
+
+def test_on_another_filesystem_it_is_a_copy_that_moves_along(
+    tmp_path: Path, elsewhere: Path
+) -> None:
     dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
     original = dataset.read("images/ladies-mirror-1887-03/p0001-1.jpg")
-    monkeypatch.setattr(os, "link", refused)
+    place = hand_over_all(dataset, trainers=["kohya"], bundles=str(elsewhere / "b"))
+    picture = place / "kohya" / PICTURE
+    assert picture.read_bytes() == original and not picture.is_symlink()
+    before = picture.stat()
+    hand_over_all(dataset, trainers=["kohya"], bundles=str(elsewhere / "b"))
+    assert picture.stat().st_ino == before.st_ino, "it is not copied again"
+    changed = original[:-1] + b"x"
+    dataset.write("images/ladies-mirror-1887-03/p0001-1.jpg", changed)
+    hand_over_all(dataset, trainers=["kohya"], bundles=str(elsewhere / "b"))
+    assert picture.read_bytes() == changed
+    moved = (place / "kohya").rename(elsewhere / "moved")
+    (tmp_path / "d").rename(tmp_path / "away")
+    assert read_bundle(Storage(str(moved)))[0].samples == 1
+    assert (moved / PICTURE).read_bytes() == changed
+
+
+def test_a_dead_link_is_no_picture_and_is_replaced(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64), (64, 96)])
     place = hand_over_all(dataset, trainers=["kohya"])
-    assert not os.path.isabs(os.readlink(place / "kohya" / PICTURE))
-    assert (place / "kohya" / PICTURE).read_bytes() == original
-    (place / "kohya" / PICTURE).unlink()
-    monkeypatch.setattr(Path, "symlink_to", refused)
-    hand_over_all(dataset, trainers=["kohya"])
-    assert not (place / "kohya" / PICTURE).is_symlink()
-    assert (place / "kohya" / PICTURE).read_bytes() == original
+    picture = place / "kohya" / PICTURE
+    for target in ("nowhere.jpg", "../../../images/ladies-mirror-1887-03/p0001-1.jpg"):
+        picture.unlink()
+        picture.symlink_to(target)
+        if target == "nowhere.jpg":
+            with pytest.raises(BadSettings, match="lacks 1 of its 2 pictures, images/") as refused:
+                read_bundle(Storage(str(place / "kohya")))
+            assert "python -m flows.handoff" in refused.value.cure
+        hand_over_all(dataset, trainers=["kohya"])
+        assert not picture.is_symlink()
+        assert read_bundle(Storage(str(place / "kohya")))[0].samples == 2
 
 
 def test_bundles_where_there_are_no_links(tmp_path: Path, memory: Any) -> None:
@@ -140,6 +168,18 @@ def test_copies_need_room_where_links_do_not(
     monkeypatch.setattr(Storage, "free_bytes", lambda _: 1000)
     here = make_dataset(tmp_path / "d", sizes=[(64, 64)])
     hand_over_all(here, trainers=["kohya"])
-    elsewhere = make_dataset("memory://bucket/d", sizes=[(64, 64)])
+    far = make_dataset("memory://bucket/d", sizes=[(64, 64)])
     with pytest.raises(DiskLow):
-        hand_over_all(elsewhere, trainers=["kohya"], bundles=str(tmp_path / "bundles"))
+        hand_over_all(far, trainers=["kohya"], bundles=str(tmp_path / "bundles"))
+
+
+def test_another_filesystem_needs_room_once(
+    tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    hand_over_all(dataset, trainers=["kohya"], bundles=str(elsewhere / "b"))
+    monkeypatch.setattr("tasks.handoff.run.SPARE", 0)
+    monkeypatch.setattr(Storage, "free_bytes", lambda _: 0)
+    hand_over_all(dataset, trainers=["kohya"], bundles=str(elsewhere / "b"))
+    with pytest.raises(DiskLow):
+        hand_over_all(dataset, trainers=["kohya"], bundles=str(elsewhere / "c"))
