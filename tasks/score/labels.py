@@ -14,6 +14,7 @@ from tasks.storage import named_errors
 ILLUSTRATION = "illustration"
 OTHERS = ("other", "text", "blank", "cover")
 """Labels of what is no illustration, besides the negative classes of the prompts."""
+ENCODING = "Save it again as UTF-8 (in a spreadsheet program: CSV UTF-8)."
 
 
 def read_labels(
@@ -39,7 +40,7 @@ def read_labels(
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadSettings(f"labels: {place} is not UTF-8 text.") from error
+        raise BadSettings(f"labels: {place} is not UTF-8 text.", ENCODING) from error
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
@@ -48,20 +49,23 @@ def read_labels(
         raise BadSettings(f"labels: {place}, line {reader.line_num + 1}: {error}.") from error
     if not {"file_name", "label"} <= set(reader.fieldnames or ()):
         raise BadSettings(f"labels: {place} needs the columns file_name and label.")
-    meaning = dict.fromkeys([ILLUSTRATION, *prompts.positive], True)
-    meaning |= dict.fromkeys([*OTHERS, *prompts.negative], False)
+    # Classes last: a person's own prompts may want maps, or text.
+    meaning = {ILLUSTRATION: True} | dict.fromkeys(OTHERS, False)
+    meaning |= dict.fromkeys(prompts.positive, True) | dict.fromkeys(prompts.negative, False)
+    of_label = {name.casefold(): is_wanted for name, is_wanted in meaning.items()}
     labels: dict[str, bool] = {}
     for line, row in rows:
-        said, name = (row["label"] or "").strip().lower(), (row["file_name"] or "").strip()
+        said, name = (row["label"] or "").strip(), (row["file_name"] or "").strip()
         if not said:
             continue
         where = f"labels: {place}, line {line}"
-        if said not in meaning:
+        if said.casefold() not in of_label:
             cure = f"A label is one of {', '.join(meaning)}, or empty where unsure."
             raise BadSettings(f"{where}: {said!r} is no label.", cure)
         if names is not None and name not in names:
             raise BadSettings(f"{where}: the manifest has no sample {name!r}.")
-        if labels.setdefault(name, meaning[said]) is not meaning[said]:
+        is_wanted = of_label[said.casefold()]
+        if labels.setdefault(name, is_wanted) is not is_wanted:
             raise BadSettings(f"{where}: {name} was said to be something else before.")
     if not labels:
         raise BadSettings(f"labels: {place} has no label filled in.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import yaml
 from pydantic import Field, StringConstraints, ValidationError, model_validator
@@ -16,6 +16,21 @@ from tasks.storage import named_errors
 SHIPPED = Path(__file__).parent / "prompts.yaml"
 Phrase = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Classes = Annotated[dict[Phrase, Annotated[list[Phrase], Field(min_length=1)]], Field(min_length=1)]
+
+
+class StrictLoader(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which YAML would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping of its keys to its values."""
+        made = super().construct_mapping(node, deep)
+        if len(made) < len(node.value):
+            names = [self.construct_object(key, deep=True) for key, _ in node.value]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{twice!r} is there twice", node.start_mark
+            )
+        return made
 
 
 class Prompts(Group):
@@ -33,7 +48,11 @@ class Prompts(Group):
         for template in self.templates:
             if template.count("{}") != 1:
                 raise ValueError(f"the template {template!r} needs {{}} once")
-        if both := sorted(self.positive.keys() & self.negative.keys()):
+        # Labels name classes whatever their case.
+        positive, negative = (
+            {name.casefold() for name in c} for c in (self.positive, self.negative)
+        )
+        if both := sorted(positive & negative):
             raise ValueError(f"{both[0]!r} is both positive and negative")
         return self
 
@@ -61,7 +80,7 @@ def read_prompts(place: str) -> Prompts:
         data = fs.cat_file(path)
     cure = f"Correct the file; {SHIPPED} shows the form."
     try:
-        return Prompts.model_validate(yaml.safe_load(data))
+        return Prompts.model_validate(yaml.load(data, StrictLoader))
     except yaml.YAMLError as error:
         raise BadSettings(f"prompts: {place} is no YAML: {error}", cure) from error
     except ValidationError as error:

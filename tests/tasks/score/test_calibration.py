@@ -62,6 +62,9 @@ def test_the_prompts_that_ship_are_well_formed() -> None:
         ("templates: ['a']\npositive: {a: [b]}\nnegative: {c: [d]}", "needs {} once"),
         ("templates: ['{}']\npositive: {a: [b]}\nnegative: {a: [d]}", "both positive and negative"),
         ("templates: ['{}']\npositive: {a: []}\nnegative: {c: [d]}", "should have at least 1 item"),
+        ("templates: ['{}']\npositive: {a: [b]}\nnegative: {A: [d]}", "both positive and negative"),
+        ("templates: ['{}']\npositive: {a: [b]}\nnegative: {c: [d], c: [e]}", "'c' is there twice"),
+        ("positive: {a: [b]}\npositive: {c: [d]}", "'positive' is there twice"),
         ("{", "is no YAML"),
     ],
 )
@@ -78,6 +81,22 @@ def test_labels_are_read_as_spreadsheets_write_them(tmp_path: Path) -> None:
     path.write_text("\ufeff" + rows)
     labels = read_labels(str(path), read_prompts(""), NAMES)
     assert labels == {NAMES[0]: True, NAMES[2]: False}
+
+
+def test_classes_of_the_prompts_are_labels_whatever_their_case(tmp_path: Path) -> None:
+    prompts, path = tmp_path / "mine.yaml", tmp_path / "labels.csv"
+    prompts.write_text(
+        "templates: ['{}']\npositive: {Fashion Plate: [a], text: [b]}\nnegative: {MAP: [c]}\n"
+    )
+    said = ["Fashion Plate", "fashion plate", "map", "text", "Blank"]
+    rows = [f"{name},{label}" for name, label in zip(NAMES, said, strict=True)]
+    path.write_text("\n".join(["file_name,label", *rows]))
+    labels = read_labels(str(path), read_prompts(str(prompts)), NAMES)
+    assert list(labels.values()) == [True, True, False, True, False]
+    path.write_bytes("file_name,label\nimages/é.jpg,text\n".encode("cp1252"))
+    with pytest.raises(BadSettings, match="not UTF-8") as error:
+        read_labels(str(path), read_prompts(str(prompts)), NAMES)
+    assert "Save it again as UTF-8" in error.value.cure
 
 
 @pytest.mark.parametrize(
