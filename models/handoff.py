@@ -161,6 +161,7 @@ class TrainerPreflight(Record):
         upscaled: Samples that it would enlarge.
         cropped_mean: Share of a sample's pixels cut off, on average (0 to 1).
         cropped_most: The largest share, and ``cropped_file`` whose it is.
+        placed: Where each picture goes, by file name.
         small_buckets: Buckets with fewer samples, repeats counted, than a batch.
         left_out: Samples an epoch that are dropped because they fill no batch.
         steps_an_epoch: Optimiser steps.
@@ -175,6 +176,7 @@ class TrainerPreflight(Record):
     cropped_mean: float
     cropped_most: float
     cropped_file: str
+    placed: dict[str, Placed]
     small_buckets: int
     left_out: int
     steps_an_epoch: int

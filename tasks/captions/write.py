@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from models.clip.settings import SMALL
 from models.errors import BadSettings
 from models.handoff import Caption, HandoffSettings
 from models.records import Sample
@@ -18,6 +19,14 @@ from tasks.storage import Storage
 Writer = Callable[[Sequence[Sample]], Mapping[str, str]]
 """Captions by file name; a sample of which it can say nothing is left out."""
 EXAMPLES = 3
+SILENT = {
+    "page": "no text stands under their figures in the PDF's text layer, and scans that no OCR has "
+    "read have none",
+    "clip": "no word of the vocabulary is as likely as --captions.certainty asks",
+    "blip": "their pictures cannot be read",
+}
+"""Why a captioner says nothing."""
+PRINT = "the model print knows kinds of print, not subjects; name another --clip.model"
 logger = logging.getLogger("intaglio.captions")
 
 
@@ -60,6 +69,13 @@ def write_all(
         )
     todo = [sample for sample in samples if sample.file_name not in kept]
     said = [_writer(by, settings, output, progress)(todo) for by in settings.captions.by]
+    for by, written in zip(settings.captions.by, said, strict=True):
+        if (silent := len(todo) - len(written)) > len(todo) / 2:
+            why = PRINT if by == "clip" and settings.clip.model == SMALL else SILENT[by]
+            logger.warning(
+                "captions.by %s says nothing of %s of %s samples: %s.",
+                by, f"{silent:,}", f"{len(todo):,}", why,
+            )  # fmt: skip
     captions: dict[str, Caption] = {}
     for sample in samples:
         name = sample.file_name

@@ -74,6 +74,7 @@ def _trainer(name: str, rule: Rule, plan: Plan, samples: Sequence[Sample]) -> Tr
         cropped_mean=sum(place.cropped for place in places) / len(places),
         cropped_most=places[most].cropped,
         cropped_file=samples[most].file_name if places[most].cropped else "",
+        placed=dict(zip((sample.file_name for sample in samples), places, strict=True)),
         small_buckets=sum(count < plan.batch_size for count in counts),
         left_out=sum(rest),
         steps_an_epoch=steps,
@@ -129,6 +130,10 @@ def _warn(found: TrainerPreflight, plan: Plan, samples: Sequence[Sample]) -> lis
     if found.cropped_most > MUCH_CROPPED:
         share = f"{found.cropped_most:.0%}"
         said.append(f"up to {share} of a picture would be cut off ({found.cropped_file}).")
+    singles = {(b.width, b.height) for b in found.buckets if b.samples == 1}
+    if singles:
+        alone = next(name for name, at in found.placed.items() if (at.width, at.height) in singles)
+        said.append(f"{len(singles):,} buckets have a single sample ({alone} for one).")
     if found.left_out:
         said.append(f"{found.left_out:,} samples an epoch fill no batch and are left out.")
     if not found.steps_an_epoch:

@@ -27,14 +27,14 @@ from tasks.handoff.bundle import (
 from tasks.handoff.place import name_samples, one_filesystem
 from tasks.handoff.plot import plot
 from tasks.handoff.preflight import preflight
-from tasks.handoff.words import rows
+from tasks.handoff.words import pictures, rows
 from tasks.progress import Progress
 from tasks.retry import RETRIED
 from tasks.score.look import REPORT
 from tasks.storage import Storage
 
 logger = logging.getLogger("intaglio.handoff")
-PREFLIGHT, PLOT = "preflight.json", "preflight.png"
+PREFLIGHT, PICTURES, PLOT = "preflight.json", "preflight.csv", "preflight.png"
 COPIES: Mapping[TrainerName, int] = {"diffusers": 2}
 """Times the pictures are in a bundle, if more than once."""
 SPARE = 100 * 1024 * 1024
@@ -100,6 +100,7 @@ def hand_over(
     if dataset.size(f"{REPORT}/index.html"):
         show_captions(dataset, captions)
     place.write(PREFLIGHT, found.model_dump_json(indent=1).encode())
+    place.write(PICTURES, pictures(found).encode())
     place.write(PLOT, plot(found))
 
 

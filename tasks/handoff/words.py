@@ -1,6 +1,9 @@
-"""The buckets as a table, for the end of a run and the Prefect UI."""
+"""The buckets as a table, for the end of a run and the Prefect UI, and every picture's as CSV."""
 
 from __future__ import annotations
+
+import csv
+import io
 
 from models.handoff import Preflight
 
@@ -35,3 +38,15 @@ def rows(found: Preflight) -> list[list[str]]:
         for trainer in found.trainers
     ]
     return [list(HEAD), *lines]
+
+
+def pictures(found: Preflight) -> str:
+    """CSV: for each trainer where every picture goes, those that lose most first."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("trainer", "file_name", "bucket", "scale", "cropped"))
+    for trainer in found.trainers:
+        for name, at in sorted(trainer.placed.items(), key=lambda item: -item[1].cropped):
+            bucket = f"{at.width}x{at.height}"
+            writer.writerow((trainer.trainer, name, bucket, f"{at.scale:.4f}", f"{at.cropped:.4f}"))
+    return stream.getvalue()

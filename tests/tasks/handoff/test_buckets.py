@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from io import BytesIO
 from pathlib import Path
@@ -15,7 +17,7 @@ from tasks.dataset import read_samples
 from tasks.handoff.buckets import RULES
 from tasks.handoff.plot import plot
 from tasks.handoff.preflight import preflight
-from tasks.handoff.words import rows
+from tasks.handoff.words import pictures, rows
 from tests.tasks.handoff.conftest import make_dataset
 
 
@@ -87,6 +89,31 @@ def test_the_preflight_adds_up_and_says_what_to_think_about(tmp_path: Path) -> N
     assert "1 captions have more than 75 tokens" in said
     assert "diffusers: 6 of 6 samples would be enlarged. At --plan.resolution 512 none" in said
     assert [line[0] for line in rows(found)[1:]] == list(by_name)
+
+
+def test_every_picture_is_listed_with_its_bucket_and_what_it_loses(tmp_path: Path) -> None:
+    found = look(tmp_path, [(1024, 1024), (700, 900), (1024, 1024)])
+    kohya = next(trainer for trainer in found.trainers if trainer.trainer == "kohya")
+    odd = "images/ladies-mirror-1887-03/p0002-1.jpg"
+    lost = 1 - 640 * 896 / (700 * 900)
+    assert kohya.placed[odd].cropped == pytest.approx(lost) and len(kohya.placed) == 3
+    lines = list(csv.DictReader(io.StringIO(pictures(found))))
+    assert len(lines) == 3 * len(found.trainers)
+    assert lines[0] == {
+        "trainer": "kohya", "file_name": odd, "bucket": "640x896", "scale": "1.0000",
+        "cropped": f"{lost:.4f}",
+    }  # fmt: skip
+
+
+def test_a_bucket_with_a_single_sample_is_said(tmp_path: Path) -> None:
+    found = look(tmp_path, [(1024, 1024), (640, 896), (1024, 1024), (832, 1216)])
+    assert (
+        "kohya: 2 buckets have a single sample (images/ladies-mirror-1887-03/p0002-1.jpg for "
+        "one)." in found.warnings
+    )
+    assert not [
+        said for said in found.warnings if said.startswith("diffusers") and "single" in said
+    ]
 
 
 def test_onetrainer_leaves_out_what_fills_no_batch(tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def test_captions_from_the_page_through_the_workers(
     chosen = HandoffSettings(dataset=dataset.url, captions={"by": ["template", "page"]})
     samples = list(read_samples(dataset))
     (written,) = write_all_captions(chosen, dataset, samples, Progress()).values()
+    assert "says nothing" not in caplog.text
     assert written.text == "intaglio, engraving, 1880s, FIG. 9. A (new) bonnet"
     assert written.source == "template+page"
     assert "from the page" not in caplog.text
@@ -156,6 +157,7 @@ def test_captions_from_the_page_through_the_workers(
     (written,) = write_all_captions(chosen, closed, samples, Progress()).values()
     assert written.source == "template"
     assert "1 samples get no caption from the page" in caplog.text
+    assert "captions.by page says nothing of 1 of 1 samples: no text stands under" in caplog.text
     (tmp_path / "scans" / "a.pdf").rename(tmp_path / "elsewhere.pdf")
     (tmp_path / "scans" / "b.pdf").write_bytes(b"%PDF-1.4")
     with pytest.raises(BadSettings, match="none of the dataset's PDFs"):
@@ -372,7 +374,7 @@ def test_a_broken_table_is_named_by_line(tmp_path: Path, data: bytes, said: str)
 
 
 def test_samples_without_a_caption_are_an_error_before_anything_is_written(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
     vocabulary = tmp_path / "words.yaml"
@@ -382,6 +384,7 @@ def test_samples_without_a_caption_are_an_error_before_anything_is_written(
     }  # fmt: skip
     with pytest.raises(BadSettings, match="1 samples have none, images/ladies"):
         hand_over_all(dataset, captions=unsure, clip={"model": "print"})
+    assert "captions.by clip says nothing of 1 of 1 samples: the model print knows" in caplog.text
     assert not dataset.names(CAPTIONS) and not (tmp_path / "d" / "bundles").exists()
 
 

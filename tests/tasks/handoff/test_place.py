@@ -82,7 +82,7 @@ def test_bundles_where_there_are_no_links(tmp_path: Path, memory: Any) -> None:
     hand_over_all(dataset)
     names = Storage("memory://bucket/d/bundles").names("")
     assert {name.partition("/")[0] for name in names} == {
-        *TRAINERS, "preflight.json", "preflight.png",
+        *TRAINERS, "preflight.csv", "preflight.json", "preflight.png",
     }  # fmt: skip
     original = dataset.read("images/ladies-mirror-1887-03/p0001-1.jpg")
     assert Storage("memory://bucket/d/bundles/kohya").read(PICTURE) == original
