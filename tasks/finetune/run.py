@@ -17,9 +17,10 @@ from models.clip.settings import SMALL, ClipSettings
 from models.errors import BadSettings
 from models.finetune import FinetuneSettings, Judged, Pairs, PrintFigures, Trained
 from tasks.finetune.keep import keep
-from tasks.finetune.launch import train
+from tasks.finetune.launch import CHECKPOINTS, train
 from tasks.finetune.measure import judge, measure
 from tasks.finetune.model import configuration, image_side, model_argument
+from tasks.finetune.pairs import RECORD
 from tasks.finetune.prints import Print, make_prints
 from tasks.finetune.source import is_shards, load_prints, prepare, shards
 from tasks.progress import Progress
@@ -29,6 +30,8 @@ from tasks.storage import Storage
 MODEL = "model"
 """Folder of the model that is kept."""
 SETTINGS = "settings.json"
+MADE = (RECORD, f"fold-0/{RECORD}", f"{CHECKPOINTS}/epoch_latest.pt")
+"""Files of which one is there as soon as something was made: pairs, or of shards an epoch."""
 FIGURES = "figures.json"
 JUDGED = TypeAdapter(list[Judged])
 DRAWN_ROUNDS = 8
@@ -37,13 +40,14 @@ logger = logging.getLogger("intaglio.finetune")
 
 
 def remember(settings: FinetuneSettings, output: Storage) -> None:
-    """Note the settings of this output, and refuse others.
+    """Note the settings of this output, and refuse others once something was made with them.
 
     Raises:
         BadSettings: The output holds a training with other settings.
     """
     mine = settings.model_dump(mode="json", exclude={"cluster", "output", "pairs_only"})
-    if output.size(SETTINGS):
+    # A run that could not even read its source has made nothing: its settings may be corrected.
+    if output.size(SETTINGS) and any(output.size(name) for name in MADE):
         theirs = json.loads(output.read(SETTINGS))
         if theirs != mine:
             changed = sorted(name for name in mine if theirs.get(name) != mine[name])
@@ -52,8 +56,7 @@ def remember(settings: FinetuneSettings, output: Storage) -> None:
                 f"({', '.join(changed)}).",
                 "Choose another output, or give the same settings to go on.",
             )
-    else:
-        output.write(SETTINGS, json.dumps(mine, indent=1).encode())
+    output.write(SETTINGS, json.dumps(mine, indent=1).encode())
 
 
 def fit(

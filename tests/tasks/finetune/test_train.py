@@ -97,7 +97,13 @@ def test_killed_it_goes_on_and_without_gain_it_stops(settings: FinetuneSettings)
 
 def test_an_output_keeps_its_settings(settings: FinetuneSettings, tmp_path: Path) -> None:
     output = Storage(str(tmp_path))
-    remember(settings, output)
+    mistyped = settings.model_copy(update={"source": f"{settings.source}x"})
+    remember(mistyped, output)
+    with pytest.raises(BadSettings, match="there is no"):
+        fit(mistyped, output, None)
+    pairs_only = settings.model_copy(update={"pairs_only": True})
+    remember(pairs_only, output)
+    fit(pairs_only, output, None)
     remember(settings, output)
     with pytest.raises(BadSettings, match="model"):
         remember(settings.model_copy(update={"model": "ViT-B-32"}), output)
