@@ -28,6 +28,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flows.command import CommandLine, parse_as, run_command, tree_of
+from models.clip.profile import check_place
 from models.errors import BadSettings, ExitCode, StopRun
 from models.score import ScoreSettings, Verdict
 from models.settings import Settings
@@ -99,6 +100,8 @@ def main(arguments: list[str]) -> ExitCode:
     command = parse_as(Command, "python -m flows.score", __doc__ or "", arguments)
     settings = tree_of(command, ScoreSettings)
     check_libraries()
+    if settings.clip.profile:
+        check_place(settings.clip.profile)
     try:
         # The output is held from here to the end of the flow, which takes this session over; bad
         # prompts and labels are said before Prefect starts.

@@ -53,6 +53,9 @@ class ClipEngine:
     Attributes:
         settings: The same.
         small: Whether it is the small model that ships.
+
+    Raises:
+        BadSettings: The profile cannot be written where it is wanted.
     """
 
     def __init__(self, settings: ClipSettings) -> None:
@@ -60,7 +63,7 @@ class ClipEngine:
         self.small = settings.model == SMALL
         self._loaded: Loaded | None = None
         self._tower: Callable[[Vectors], Vectors] | None = None
-        self._profile: Profile | None = None
+        self._profile = Profile(settings.profile) if settings.profile else None
         self._device = ""
         self._batch = 0
 
@@ -74,13 +77,14 @@ class ClipEngine:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        if self._profile is not None:
+            self._profile.close()
 
     def close(self) -> None:
         """Give back all memory; the next use loads the model again."""
         was_on_gpu = self._device == "cuda"
         if self._profile is not None:
             self._profile.end()
-        self._profile = None
         self._loaded = self._tower = None
         self._device = ""
         gc.collect()
@@ -253,8 +257,8 @@ class ClipEngine:
             loaded.model.visual = None
         else:
             self._tower = _torch_tower(loaded.model, self._device, half)
-        if self.settings.profile:
-            self._tower = self._profile = Profile(self._tower, self.settings.profile, self._device)
+        if self._profile is not None:
+            self._tower = self._profile.watch(self._tower, self._device)
         self._loaded = loaded
         return loaded
 

@@ -74,7 +74,9 @@ def check_int8(
     """
     found = []
     for precision in ("fp32", "int8"):
-        changed = settings.model_copy(update={"precision": precision, "device": "cpu"})
+        changed = settings.model_copy(
+            update={"precision": precision, "device": "cpu", "profile": ""}
+        )
         with ClipEngine(changed) as engine:
             vectors = [vector for _, vector in engine.embed_images(images)]
         found.append([vector for vector in vectors if not isinstance(vector, InputFault)])

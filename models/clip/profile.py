@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.errors import BadSettings
+
 BATCHES = 10
 """Batches that are profiled; a trace of all of them would be as large as the images."""
 OPERATIONS = 12
@@ -19,16 +21,62 @@ logger = logging.getLogger("intaglio.clip")
 Tower = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
+def check_place(path: str) -> None:
+    """See that a trace can be written.
+
+    Raises:
+        BadSettings: It cannot.
+    """
+    place = Path(path)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("ab") as stream:
+            empty = not stream.tell()
+        if empty:
+            place.unlink()
+    except OSError as error:
+        raise BadSettings(
+            f"clip.profile: {path} cannot be written: {error.strerror}.", "Name another file."
+        ) from error
+
+
 class Profile:
-    """An image tower that profiles its first batches.
+    """Profiles the first batches of images that are embedded, and nothing before them.
 
     Args:
-        tower: The tower itself.
         path: File for the trace.
-        device: ``cpu`` or ``cuda``.
+
+    Raises:
+        BadSettings: It cannot be written.
     """
 
-    def __init__(self, tower: Tower, path: str, device: str) -> None:
+    def __init__(self, path: str) -> None:
+        check_place(path)
+        self._path, self._left = path, BATCHES
+        self._profiler: Any = None
+        self._order = ""
+
+    def watch(self, tower: Tower, device: str) -> Tower:
+        """The same image tower, watched.
+
+        Args:
+            tower: The tower.
+            device: ``cpu`` or ``cuda``.
+        """
+
+        def watched(pixels: NDArray[np.float32]) -> NDArray[np.float32]:
+            if self._left and self._profiler is None:
+                self._begin(device)
+            features = tower(pixels)
+            if self._left:
+                self._left -= 1
+                if not self._left:
+                    self.end()
+            return features
+
+        return watched
+
+    def _begin(self, device: str) -> None:
         from torch.profiler import ProfilerActivity, profile
 
         kinds = [ProfilerActivity.CPU]
@@ -36,25 +84,21 @@ class Profile:
         if device == "cuda":
             kinds.append(ProfilerActivity.CUDA)
             self._order = "self_device_time_total"
-        self._tower, self._path, self._left = tower, Path(path), BATCHES
-        self._profiler: Any = profile(activities=kinds)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._profiler = profile(activities=kinds)
         self._profiler.start()
 
-    def __call__(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Embed a batch, and end the profile after the last of those that are profiled."""
-        features = self._tower(pixels)
-        self._left -= 1
-        if self._left == 0:
-            self.end()
-        return features
-
     def end(self) -> None:
-        """Write the trace and show what took longest, once."""
+        """Write the trace of what was embedded, if anything was, and show what took longest."""
         if self._profiler is None:
             return
-        profiler, self._profiler = self._profiler, None
+        profiler, self._profiler, self._left = self._profiler, None, 0
         profiler.stop()
-        profiler.export_chrome_trace(str(self._path))
+        profiler.export_chrome_trace(self._path)
         table = profiler.key_averages().table(sort_by=self._order, row_limit=OPERATIONS)
         logger.info("The operations that took longest (trace in %s):\n%s", self._path, table)
+
+    def close(self) -> None:
+        """Say so if no image was embedded."""
+        self.end()
+        if self._left:
+            logger.warning("No image was embedded: there is no profile in %s.", self._path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -29,8 +29,15 @@ class ClipSettings(Group):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """auto takes a GPU if there is one."""
     profile: str = ""
-    """File for a PyTorch profiler trace of the first batches (open it in chrome://tracing); the
-    operations that took longest are printed at the end."""
+    """File for a PyTorch profiler trace of the first batches of images (open it in
+    chrome://tracing); the operations that took longest are printed at the end."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _print_ships_its_weights(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("model") == SMALL:
+            return {**given, "pretrained": ""}
+        return given
 
     @model_validator(mode="after")
     def _fits(self) -> ClipSettings:

@@ -21,6 +21,7 @@ import open_clip
 import torch
 from PIL import Image
 
+import flows.score
 from models.clip.engine import ClipEngine
 from models.clip.load import SHIPPED
 from models.clip.settings import ClipSettings
@@ -147,6 +148,7 @@ def test_few_batches_are_decoded_ahead(encoded: Encoder) -> None:
             "openai",
         ),
         ({"pretrained": "local-dir:/nowhere"}, "/nowhere", "setting"),
+        ({"pretrained": ""}, "an empty name is neither", "datacomp_s34b_b86k"),
         ({"device": "cuda"}, "GPU", "cpu"),
     ],
 )
@@ -230,10 +232,29 @@ def test_a_profile_of_the_first_batches_is_written(
     trace = tmp_path / "sub" / "trace.json"
     caplog.set_level(logging.INFO, "intaglio.clip")
     logging.getLogger("intaglio.clip").propagate = True
-    with ClipEngine(SMALL.model_copy(update={"profile": str(trace), "device": "cpu"})) as engine:
+    settings = SMALL.model_copy(update={"profile": str(trace), "device": "cpu"})
+    with ClipEngine(settings) as engine:
+        engine.embed_texts(["a text that a run embeds before any image"])
+        assert not trace.exists()
+        # Given back and loaded again, as before INT8 is checked.
+        engine.close()
         list(engine.embed_images(images(encoded, 3)))
-    assert json.loads(trace.read_text())["traceEvents"]
-    assert "convolution" in caplog.text
+    names = {event.get("name") for event in json.loads(trace.read_text())["traceEvents"]}
+    assert "aten::convolution" in names and "aten::embedding" not in names, "images, not texts"
+    assert "convolution" in caplog.text and "No image was embedded" not in caplog.text
+    trace.unlink()
+    with ClipEngine(settings) as engine:
+        engine.embed_texts(["a text"])
+    assert "No image was embedded" in caplog.text and not trace.exists()
+
+
+def test_a_profile_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path, tmp_path / "file" / "trace.json"):
+        with pytest.raises(BadSettings, match=r"clip\.profile.*cannot be written"):
+            ClipEngine(SMALL.model_copy(update={"profile": str(place)}))
+        with pytest.raises(BadSettings, match=r"clip\.profile"):
+            flows.score.main(["--dataset", "nowhere", "--clip.profile", str(place)])
 
 
 def test_the_model_that_ships_is_small_and_says_what_it_is() -> None:
