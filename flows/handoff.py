@@ -6,9 +6,9 @@ python -m flows.handoff --dataset dataset/ --captions.by template --captions.by 
 
 DATASET gets captions.csv (edit it, and run again: what you edited stays) and bundles/ with a
 folder for each trainer that it takes as it is: run train.sh in it, or python -m flows.train
---bundle FOLDER. Pictures are linked, not copied. bundles/preflight.json and .png say which buckets
-each trainer makes of the dataset, what it would enlarge or cut off, and how many steps an epoch
-has; --dry-run shows that and writes nothing.
+--bundle FOLDER. Pictures are linked where that serves. bundles/preflight.json, .csv and .png say
+which buckets each trainer makes of the dataset, what it would enlarge or cut off, and how many
+steps an epoch has; --dry-run shows that and writes nothing.
 
 Exit codes: 0 done, 2 bad usage or settings, or no finished dataset, 3 stopped (disk low, storage
 gone, dataset in use), 4 the dataset is empty, 130 interrupted.

@@ -33,7 +33,8 @@ class Captions(Group):
     decade; page: the caption printed under the figure, from the PDF's text layer; clip: tags from
     a vocabulary; blip: a sentence by a BLIP model."""
     trigger: Annotated[str, Field(pattern=r"^[^\r\n{}\[\],]*$")] = "intaglio"
-    """The word that calls the style up; it begins every caption. Empty for none."""
+    """The word that calls the style up; it begins every caption that nobody edited. Empty for
+    none."""
     medium: str = ""
     """Name of the medium, the same for all; empty takes it from what triage saw."""
     vocabulary: str = ""
@@ -69,7 +70,7 @@ class Plan(Group):
     learning_rate: float = Field(default=1e-4, gt=0, le=1)
     """Learning rate of the U-Net's LoRA; the text encoders are not trained."""
     precision: Literal["fp16", "bf16"] = "fp16"
-    """fp16 for a T4, bf16 for newer cards."""
+    """fp16 for a T4, bf16 for newer cards; SimpleTuner trains in bf16 alone."""
     seed: int = Field(default=1885, ge=0, le=2**31 - 1)
     """The same seed gives the same order and noise."""
     prompt: str = "a cyber monocle in the style of an 1890s engraving"
@@ -241,7 +242,7 @@ class Bundle(Record):
         dataset_sha256: Over the names and hashes of all samples.
         captions_sha256: Over their captions.
         images: Folder of the pictures in the bundle; empty where they are in shards.
-        trigger: The word that begins every caption.
+        trigger: The word that begins every caption that nobody edited.
         purity: What scoring said of the dataset, if it was scored; nothing of the run itself.
         program: File that must lie in the trainer's folder, if it is launched from there.
         home: Environment variable that names the trainer's folder.

@@ -121,6 +121,8 @@ def _warn(found: TrainerPreflight, plan: Plan, samples: Sequence[Sample]) -> lis
         said.append("its script knows no repeats; each sample comes once an epoch.")
     if plan.alpha != plan.rank and not rule.alpha:
         said.append(f"its scripts take the rank, {plan.rank}, for alpha.")
+    if found.trainer == "simpletuner" and plan.precision != "bf16":
+        said.append(f"it trains in bf16, not in {plan.precision}: a T4 will not do.")
     if found.upscaled:
         cure = ""
         if found.trainer == "diffusers":

@@ -7,6 +7,7 @@ import io
 import json
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -66,18 +67,18 @@ def test_nothing_is_stretched_and_every_bucket_is_covered(trainer: str) -> None:
             assert area == pytest.approx(kept, rel=0.03), (width, height)
 
 
-def look(folder: Path, sizes: list[tuple[int, int]], **plan: int) -> Preflight:
+def look(folder: Path, sizes: list[tuple[int, int]], **plan: Any) -> Preflight:
     samples = list(read_samples(make_dataset(folder / "d", sizes=sizes)))
     captions = {s.file_name: caption("intaglio, engraving", "template", s.sha256) for s in samples}
     captions[samples[0].file_name] = caption("a very long caption " * 20, "page", "0" * 64)
-    trainers = ["kohya", "diffusers", "onetrainer", "huggingface"]
+    trainers = ["kohya", "diffusers", "onetrainer", "simpletuner", "huggingface"]
     return preflight(Plan(**plan), trainers, samples, captions)
 
 
 def test_the_preflight_adds_up_and_says_what_to_think_about(tmp_path: Path) -> None:
     found = look(tmp_path, [(832, 1216)] * 3 + [(512, 512)] * 2 + [(640, 960)], batch_size=2)
     by_name = {trainer.trainer: trainer for trainer in found.trainers}
-    assert list(by_name) == ["kohya", "diffusers", "onetrainer", "builtin"]
+    assert list(by_name) == ["kohya", "diffusers", "onetrainer", "simpletuner", "builtin"]
     assert all(sum(b.samples for b in t.buckets) == 6 for t in found.trainers)
     kohya, onetrainer = by_name["kohya"], by_name["onetrainer"]
     assert (kohya.steps_an_epoch, kohya.small_buckets, kohya.upscaled) == (2 + 1 + 1, 1, 0)
@@ -114,6 +115,13 @@ def test_a_bucket_with_a_single_sample_is_said(tmp_path: Path) -> None:
     assert not [
         said for said in found.warnings if said.startswith("diffusers") and "single" in said
     ]
+
+
+@pytest.mark.parametrize(("precision", "said"), [("fp16", True), ("bf16", False)])
+def test_simpletuner_takes_bf16_alone(tmp_path: Path, precision: str, said: bool) -> None:
+    found = look(tmp_path, [(1024, 1024)], precision=precision)
+    warning = "simpletuner: it trains in bf16, not in fp16: a T4 will not do."
+    assert (warning in found.warnings) is said
 
 
 def test_onetrainer_leaves_out_what_fills_no_batch(tmp_path: Path) -> None:
