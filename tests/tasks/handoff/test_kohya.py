@@ -79,6 +79,13 @@ def test_images_lie_directly_in_image_dir(config: dict[str, Any], bundle: Path) 
     assert {path.suffix for path in folder.iterdir()} == {".jpg", ".txt"}
 
 
+def test_all_subsets_of_a_dataset_must_be_of_one_kind(config: dict[str, Any], bundle: Path) -> None:
+    """DreamBooth's kind: that of fine-tuning has a metadata file, and trusts its image_size."""
+    (subset,) = config["datasets"][0]["subsets"]
+    assert "image_dir" in subset and "metadata_file" not in subset
+    assert not list(bundle.glob("meta*.json*")), "no image_size that could be wrong"
+
+
 def test_folder_name_repeats_are_ignored_with_a_toml(tmp_path: Path) -> None:
     place = hand_over_all(make_dataset(tmp_path / "d"), trainers=["kohya"], plan={"repeats": 7})
     config = tomllib.loads((place / "kohya" / "dataset.toml").read_text())
@@ -129,9 +136,13 @@ def test_one_stem_with_two_extensions_shares_a_caption(tmp_path: Path) -> None:
     assert len({Path(name).stem for name in names}) == 10 and len(names) == 20
 
 
-def test_extensions_are_lower_case(bundle: Path) -> None:
-    suffixes = {path.suffix for path in (bundle / "images").iterdir()}
-    assert suffixes == {suffix.lower() for suffix in suffixes}
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
+def test_extensions_are_lower_or_upper_case_never_mixed(tmp_path: Path, suffix: str) -> None:
+    """A volume may be called whatever it likes."""
+    dataset = make_dataset(tmp_path / "d", volume="Mode.Jpg", suffix=suffix)
+    place = hand_over_all(dataset, trainers=["kohya"])
+    names = [path.name for path in (place / "kohya" / "images").iterdir()]
+    assert sorted({name.partition(".")[2] for name in names}) == sorted({suffix, "txt"})
 
 
 def test_caching_text_encoder_outputs_excludes_training_them(

@@ -74,6 +74,14 @@ def test_ai_toolkit_finds_captions_by_extension_without_a_dot(ai_toolkit: dict[s
     assert dataset["resolution"] == [1024], "each number would be a dataset of its own"
 
 
+def test_ai_toolkit_walks_subfolders(bundles: Path, ai_toolkit: dict[str, Any]) -> None:
+    """What it caches and makes would else be trained on."""
+    images = bundles / "ai-toolkit" / ai_toolkit["datasets"][0]["folder_path"]
+    output = bundles / "ai-toolkit" / ai_toolkit["training_folder"]
+    assert not [path for path in images.iterdir() if path.is_dir()]
+    assert len([*images.rglob("*.jpg")]) == 5 and images not in (output, *output.parents)
+
+
 def test_onetrainer_ignores_keys_it_does_not_know(
     concepts: list[dict[str, Any]], onetrainer: dict[str, Any]
 ) -> None:
@@ -150,13 +158,22 @@ def test_a_shell_fills_in_nothing_of_ours(tmp_path: Path) -> None:
     assert text in words and f"/opt/$x y/{DIFFUSERS}" in words
 
 
-def test_onetrainer_takes_lines_for_alternatives_and_some_names_for_masks(
-    bundles: Path, concepts: list[dict[str, Any]]
+def test_onetrainer_takes_lines_for_alternatives(
+    concepts: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     assert concepts[0]["text"]["prompt_source"] == "sample"
-    files = list((bundles / "onetrainer" / "images").iterdir())
-    assert not [f for f in files if f.stem.endswith(("-masklabel", "-condlabel"))]
-    assert all(len(f.read_text().splitlines()) == 1 for f in files if f.suffix == ".txt")
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)])
+    chosen = {"trainers": ["onetrainer"], "captions": {"medium": "one\ntwo"}}
+    (caption,) = (hand_over_all(dataset, **chosen) / "onetrainer" / "images").glob("*.txt")
+    assert caption.read_text() == "intaglio, one two, 1880s"
+
+
+@pytest.mark.parametrize("mark", ["masklabel", "condlabel"])
+def test_onetrainer_takes_names_that_end_so_for_masks(tmp_path: Path, mark: str) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64)], volume=f"plates-{mark}")
+    images = hand_over_all(dataset, trainers=["onetrainer"]) / "onetrainer" / "images"
+    stems = {path.stem for path in images.iterdir()}
+    assert stems == {f"plates-{mark}-p0001-1"}, "the page's number comes last"
 
 
 def test_simpletuner_ignores_keys_it_does_not_know(

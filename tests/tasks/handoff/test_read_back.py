@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,29 @@ def test_file_name_is_relative_to_the_metadata_file_and_no_picture_is_an_orphan(
     rows = [json.loads(line) for line in (folder / "metadata.jsonl").read_text().splitlines()]
     there = {path.name for path in folder.iterdir()} - {"metadata.jsonl"}
     assert {row["file_name"] for row in rows} == there and len(rows) == len(there)
+
+
+@pytest.mark.parametrize("trainer", ["diffusers", "huggingface"])
+def test_folders_make_splits_and_no_labels_where_there_is_metadata(
+    bundles: Path, trainer: str, tmp_path: Path
+) -> None:
+    from datasets import load_dataset
+
+    found = load_dataset("imagefolder", data_dir=str(bundles / trainer), cache_dir=str(tmp_path))
+    splits = {name: len(split) for name, split in found.items()}
+    assert splits["train"] == 5 and "label" not in found["train"].column_names
+
+
+def test_diffusers_crops_squares_itself_and_tells_sdxl_the_original_size(
+    bundles: Path,
+) -> None:
+    """Of squares made beforehand it would tell SDXL that they were the originals."""
+    command = schemas.options(bundles / "diffusers" / "train.sh")
+    assert "center_crop" in command and command["resolution"] == ["1024"]
+    sizes = {s.image: (s.width, s.height) for s in samples(bundles / "diffusers")}
+    folder = bundles / "diffusers" / command["train_data_dir"][0]
+    assert {p.name: Image.open(p).size for p in folder.glob("*.jpg")} == sizes
+    assert len({width == height for width, height in sizes.values()}) == 2
 
 
 def test_diffusers_finds_the_caption_column(bundles: Path) -> None:
@@ -100,7 +124,6 @@ def test_open_clip_reads_tabs_between_filepath_and_title(
     words = [word for name, values in command.items() for word in (f"--{name}", *values)]
     arguments = parse_args(words)
     assert arguments.precision == "amp" and arguments.csv_separator == "\t"
-    assert "quickgelu" in arguments.model or "openai" not in arguments.pretrained
     monkeypatch.chdir(bundle)
     table = CsvDataset(
         arguments.train_data,
@@ -113,6 +136,30 @@ def test_open_clip_reads_tabs_between_filepath_and_title(
     assert [table[n] for n in range(len(table))] == [
         (size, "intaglio, engraving, 1880s") for size in SIZES
     ]
+
+
+def test_open_clip_on_pypi_has_fewer_options_than_the_repository(bundles: Path) -> None:
+    from open_clip_train.params import parse_args
+
+    assert version("open_clip_torch") == "3.3.0"
+    command = schemas.options(bundles / "open-clip" / "train.sh")
+    later = {
+        "image-key", "text-key", "json-text-key", "json-text-key-probs", "max-image-pixels",
+        "fsdp", "image-layer-decay", "use-naflex",
+    }  # fmt: skip
+    assert not command.keys() & later
+    with pytest.raises(SystemExit):
+        parse_args(["--max-image-pixels", "1000"])
+
+
+def test_open_clip_wants_quickgelu_with_the_weights_that_had_it(bundles: Path) -> None:
+    import open_clip
+
+    command = schemas.options(bundles / "open-clip" / "train.sh")
+    (model,), (weights,) = command["model"], command["pretrained"]
+    trained_with = open_clip.get_pretrained_cfg(model, weights).get("quick_gelu", False)
+    assert open_clip.get_model_config(model).get("quick_gelu", False) == trained_with
+    assert open_clip.get_pretrained_cfg("ViT-B-32", "openai")["quick_gelu"], "it can differ"
 
 
 @pytest.mark.parametrize(("count", "batch"), [(5, 5), (40, 32)])
