@@ -26,6 +26,7 @@ from flows.extract import count_or_explain, extract
 from flows.handoff import handoff
 from flows.score import print_verdict, score
 from flows.train import train
+from models.clip.check import check_model
 from models.errors import BadSettings, ExitCode
 from models.records import Summary
 from models.score import PipelineSettings, Verdict
@@ -86,6 +87,7 @@ def check(settings: PipelineSettings) -> None:
     if settings.like:
         examples(settings.like)
     if (settings.trainers or settings.train) and "clip" in settings.captions.by:
+    check_model(settings.clip)
         read_vocabulary(settings.captions.vocabulary)
     if settings.train:
         choose_device(settings.plan.precision, settings.lora.allow_cpu)

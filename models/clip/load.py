@@ -22,6 +22,9 @@ from models.errors import BadSettings
 SHIPPED = Path(__file__).parent.parent / "weights" / "clip"
 """Folder of the small model, as open_clip's ``local-dir:`` wants it."""
 LOCAL = "local-dir:"
+CONFIG = "open_clip_config.json"
+WEIGHTS = (".safetensors", ".bin", ".pth")
+"""What open_clip takes for weights in a folder."""
 
 
 @dataclass
@@ -58,13 +61,10 @@ def load(settings: ClipSettings, device: str, precision: str) -> Loaded:
         WeightsUnreachable: The weights cannot be downloaded.
         RuntimeError: The GPU fails.
     """
-    try:
-        import open_clip
-    except ImportError as error:
-        raise ClipMissing(f"open_clip cannot be imported: {error}.") from error
+    check(settings)
+    import open_clip
+
     name, pretrained = resolve(settings)
-    if pretrained:
-        _check(settings, open_clip)
     try:
         with _quiet():
             model = open_clip.create_model(
@@ -136,8 +136,33 @@ def _digest(paths: list[Path]) -> str:
     return digest.hexdigest()[:8]
 
 
-def _check(settings: ClipSettings, open_clip: Any) -> None:
-    """Refuse what open_clip would only warn of, before anything is downloaded."""
+def check(settings: ClipSettings) -> None:
+    """Refuse what is not there and what open_clip would only warn of; nothing is downloaded.
+
+    Raises:
+        ClipMissing: open_clip is not installed.
+        BadSettings: There is no such architecture, tag or file.
+        WeightsMismatch: The weights do not fit the architecture.
+    """
+    try:
+        import open_clip
+    except ImportError as error:
+        raise ClipMissing(f"open_clip cannot be imported: {error}.") from error
+    name, pretrained = resolve(settings)
+    if pretrained is None:
+        _check_folder(Path(name.removeprefix(LOCAL)))
+    else:
+        _check_names(settings, open_clip)
+
+
+def _check_folder(folder: Path) -> None:
+    if not (folder / CONFIG).is_file():
+        raise BadSettings(f"clip.pretrained: there is no {folder / CONFIG}.")
+    if not any(path.suffix in WEIGHTS for path in folder.iterdir()):
+        raise BadSettings(f"clip.pretrained: {folder} has no weights (*{', *'.join(WEIGHTS)}).")
+
+
+def _check_names(settings: ClipSettings, open_clip: Any) -> None:
     config = open_clip.get_model_config(settings.model)
     if config is None:
         known = difflib.get_close_matches(settings.model, open_clip.list_models(), 5, 0.3)
@@ -150,8 +175,8 @@ def _check(settings: ClipSettings, open_clip: Any) -> None:
     is_file = os.path.isfile(settings.pretrained)
     if not is_file and settings.pretrained not in tags:
         raise BadSettings(
-            f"clip.pretrained: {settings.pretrained} is neither a file nor a tag of "
-            f"{settings.model}.",
+            f"clip.pretrained: {settings.pretrained or 'an empty name'} is neither a file nor a "
+            f"tag of {settings.model}.",
             f"Its tags: {', '.join(tags) or 'none'}.",
         )
     wanted = (

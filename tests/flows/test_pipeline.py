@@ -19,6 +19,9 @@ from models.score import PipelineSettings
         ({"prompts": "mistyped.yaml"}, "prompts: there is no file"),
         ({"labels": "mistyped.csv"}, "labels: there is no file"),
         ({"like": "mistyped"}, "like: there is no folder .*mistyped"),
+        ({"clip": {"model": "ViT-B32"}}, "clip.model: open_clip knows no ViT-B32"),
+        ({"clip": {"pretrained": "openai"}}, "openai is neither a file nor a tag of ViT-B-32-256"),
+        ({"clip": {"pretrained": "local-dir:mistyped"}}, "clip.pretrained: there is no mistyped/"),
         (
             {"trainers": ["kohya"], "captions": {"by": ["clip"], "vocabulary": "mistyped"}},
             "captions.vocabulary: .*mistyped",
