@@ -199,7 +199,7 @@ class Selection(Record):
         value: What the chosen ones cover, as a share of what all would.
         bound: No choice of as many can cover more than this share.
         curve: Number chosen and value, on the way there.
-        knee: From this many on, more samples add little.
+        knee: Up to this many each adds more than all chosen do on average, from there on less.
     """
 
     chosen: int

@@ -225,4 +225,4 @@ def volume(sample: Sample) -> str:
 
 
 def _mean(values: Sequence[float] | NDArray[np.float64]) -> float | None:
-    return round(float(np.mean(values)), 4) if len(values) else None
+    return float(np.mean(values)) if len(values) else None

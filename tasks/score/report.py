@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+from math import floor
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -91,7 +92,10 @@ def _data(scores: Scores, pictures: dict[PageKey, str]) -> dict[str, Any]:
     group = {at: number for number, of in enumerate(scores.groups) for at in of}
     fields: dict[str, list[Any]] = {
         "file": [sample.file_name for sample in scores.samples],
-        "thumb": [thumbnail(sample).removeprefix(f"{REPORT}/") for sample in scores.samples],
+        "thumb": [
+            "" if at in scores.faults else thumbnail(sample).removeprefix(f"{REPORT}/")
+            for at, sample in enumerate(scores.samples)
+        ],
         "ratio": [round(sample.width / sample.height, 3) for sample in scores.samples],
         "pdf": [pdfs[sample.pdf] for sample in scores.samples],
         "volume": [volumes[volume(sample)] for sample in scores.samples],
@@ -101,7 +105,8 @@ def _data(scores: Scores, pictures: dict[PageKey, str]) -> dict[str, Any]:
         "picture": [pictures.get(_page(sample), "") for sample in scores.samples],
         "pageRatio": [round(s.page_size[0] / s.page_size[1], 4) for s in scores.samples],
         "box": [_box(sample) for sample in scores.samples],
-        "p": [round(float(value), 4) for value in scores.probability],
+        # Down, so that only a certain one is 1.
+        "p": [floor(1e4 * float(value)) / 1e4 for value in scores.probability],
         "margin": [None if v != v else round(float(v), 2) for v in scores.margins.margin],
         "wanted": scores.margins.wanted,
         "unwanted": scores.margins.unwanted,

@@ -43,12 +43,17 @@ def rows(verdict: Verdict) -> list[tuple[str, str]]:
         )
     if verdict.selection:
         chosen = verdict.selection
+        bend = (
+            f"; each of the first {chosen.knee:,} adds more than they do on average, each after "
+            "that less"
+            if chosen.knee
+            else ""
+        )
         lines.append(
             (
                 "selection",
                 f"{chosen.chosen:,} chosen cover {percent(chosen.value)} of what all would; no "
-                f"choice of as many covers more than {percent(chosen.bound)}; "
-                f"beyond {chosen.knee:,} little is gained",
+                f"choice of as many covers more than {percent(chosen.bound)}{bend}",
             )
         )
     lines.append(("scored by", verdict.scored_by))
@@ -58,7 +63,7 @@ def rows(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def purity(verdict: Verdict) -> str:
-    """How pure the dataset is, by labels where there are some and without."""
+    """How pure the dataset is, and, with labels, how pure the scores alone would leave it."""
     found = verdict.purity
     if found.estimate is None:
         return "nothing was kept"
@@ -67,7 +72,8 @@ def purity(verdict: Verdict) -> str:
         guess += f" (before: {percent(found.estimate_before)})"
     if found.measured.value is None:
         return guess
-    return f"{rate(found.measured)} by labels; {guess}"
+    alone = f"{rate(found.measured)} of what the scores alone would keep, by labels"
+    return f"{alone} (what these say is none was then dropped); {guess}"
 
 
 def calibration(verdict: Verdict) -> str:
@@ -87,8 +93,8 @@ def calibration(verdict: Verdict) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with one place."""
-    return f"{100 * share:.1f} %"
+    """A share in per cent, with one place; 100.0 only where it is the whole."""
+    return f"{min(100 * share, 99.9) if share < 1 else 100:.1f} %"
 
 
 def rate(found: Rate) -> str:

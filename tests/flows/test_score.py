@@ -15,9 +15,14 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
+
+from models.score import Verdict
+from tasks.score.judge import CAUSES
+from tasks.score.words import rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -161,6 +166,80 @@ def test_the_report_opens_filters_and_sorts(scored: tuple[Path, str]) -> None:
         page.keyboard.press("Escape")
         assert page.locator("#droppedPages img").count() > 0
         assert page.locator("#histogram rect").count() > 0
+
+
+def test_nothing_in_the_report_hides_anything_else(scored: tuple[Path, str]) -> None:
+    with opened(scored[0] / "report") as page:
+        names = page.locator(".strip figcaption").all_inner_texts()
+        assert any("scan0042.pdf" in name for name in names), "a name without a place to break"
+        wide = "all => all.filter(each => each.scrollWidth > each.clientWidth).length"
+        assert page.locator(".strip figure").evaluate_all(wide) == 0
+        card = page.locator(".card").first
+        card.hover()
+        where, scores = card.locator(".where span").last, card.locator(".scores")
+        assert where.inner_text().startswith("page ")
+        assert page.locator(".card .where span:last-child").evaluate_all(wide) == 0
+        box, over = where.bounding_box(), scores.bounding_box()
+        assert box and over and over["y"] >= box["y"] + box["height"]
+        page.locator("#droppedPages").evaluate("section => section.scrollIntoView()")
+        bar = page.locator("#bar").bounding_box()
+        assert bar and bar["y"] + bar["height"] <= 0, "the filters stay with what they filter"
+        assert page.evaluate("[1, 1200].map(pagesOf)") == ["1 page", "1,200 pages"]
+        volumes = page.locator("#volume option").all_inner_texts()[1:]
+        assert page.locator("#hues span").all_inner_texts() == volumes
+        page.select_option("#colour", "kept")
+        assert page.locator("#hues span").all_inner_texts() == ["kept", "dropped"]
+        assert page.evaluate("[.9998, 1].map(percent)") == ["99.9 %", "100.0 %"]
+
+
+@pytest.fixture(scope="module")
+def damaged(
+    scored: tuple[Path, str], start: Start, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    """The demo again, never looked at before, with one broken sample; and that one's name."""
+    output = tmp_path_factory.mktemp("damaged") / "dataset"
+    shutil.copytree(scored[0], output)
+    shutil.rmtree(output / "report")
+    shutil.rmtree(output / ".intaglio" / "score")
+    broken = min(output.glob("images/*/*"))
+    broken.write_bytes(b"no picture")
+    end(start("score", "--dataset", output))
+    return output, str(broken.relative_to(output))
+
+
+def test_a_sample_without_a_picture_shows_its_fault(damaged: tuple[Path, str]) -> None:
+    output, name = damaged
+    with opened(output / "report") as page:
+        page.locator("#reasons").scroll_into_view_if_needed()
+        assert name in page.locator("#reasons .unseen").inner_text()
+        page.click('[data-filter="unreadable"]')
+        card = page.locator(".card")
+        assert card.count() == 1 and card.locator("img").count() == 0
+        assert f"{name} is not the file" in card.locator(".unseen").inner_text()
+        card.click()
+        assert name in page.locator("dialog .sample .unseen").inner_text()
+        assert "probability" not in page.locator("dialog .caption").inner_text()
+
+
+def test_prefect_has_the_verdict(damaged: tuple[Path, str], prefect_url: str) -> None:
+    output, _ = damaged
+
+    def ask(what: str, body: dict[str, object]) -> list[dict[str, Any]]:
+        answer = httpx.post(f"{prefect_url}/{what}/filter", json=body, timeout=60)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    runs = ask("flow_runs", {"flows": {"name": {"any_": ["score"]}}})
+    mine = [r["id"] for r in runs if r["parameters"]["settings"]["dataset"] == str(output)]
+    made = ask("artifacts", {"flow_runs": {"id": {"any_": mine}}})
+    found = {artifact["key"]: artifact["data"] for artifact in made}
+    assert set(found) == {"score-verdict", "score-dropped"}
+    verdict = Verdict.model_validate_json((output / "verdict.json").read_text())
+    assert verdict.kept > 0 and verdict.dropped["unreadable"] == 1
+    for name, value in rows(verdict):
+        assert f"| {name} | {value} |" in found["score-verdict"]
+    table = {row["reason"]: row["samples"] for row in json.loads(found["score-dropped"])}
+    assert table == {CAUSES[why]: count for why, count in verdict.dropped.items()}
 
 
 def test_the_report_shows_captions_of_a_later_hand_off(

@@ -7,7 +7,9 @@ const samples = REPORT.samples.map((row, at) => {
 const byId = id => document.getElementById(id);
 const BATCH = 120;
 const HUES = ["#1769c2", "#c2392b", "#2e7d57", "#d9951a", "#7b3fb5", "#0c8577", "#b5306e", "#7d5a2c", "#5d6470", "#8aa33a", "#3aa3c2", "#c26a10"];
-const percent = share => `${(100 * share).toFixed(1)} %`;
+// Only what is whole is 100 %.
+const percent = share => `${(share < 1 ? Math.min(100 * share, 99.9) : 100).toFixed(1)} %`;
+const pagesOf = count => `${count.toLocaleString("en")} ${count === 1 ? "page" : "pages"}`;
 
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -15,6 +17,7 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 function thumbnail(sample) {
+  if (!sample.thumb) return element("span", { className: "unseen", textContent: sample.fault, title: sample.file });
   return element("img", { src: sample.thumb, loading: "lazy", decoding: "async", alt: sample.file });
 }
 function verdict(sample) {
@@ -22,9 +25,10 @@ function verdict(sample) {
   return sample.reason ? `dropped: ${REPORT.causes[sample.reason]}` : "kept";
 }
 function scores(sample) {
-  const lines = [verdict(sample), `probability ${percent(sample.p)}`];
+  const lines = [verdict(sample)];
+  if (!sample.fault) lines.push(`probability ${percent(sample.p)}`);
   if (sample.margin !== null) lines.push(`margin ${sample.margin}`);
-  lines.push(`lettering ${percent(sample.text)} of it`);
+  if (!sample.fault) lines.push(`lettering ${percent(sample.text)} of it`);
   if (sample.wanted) lines.push(`${sample.wanted} rather than ${sample.unwanted}`);
   if (sample.rank) lines.push(`selected as no. ${sample.rank}`);
   if (sample.said !== null) lines.push(sample.said ? "labelled: illustration" : "labelled: no illustration");
@@ -36,8 +40,11 @@ function caption(sample) {
   if (!text || !sample.thumb.includes(picture.slice(1))) return "";
   return `“${text}” (caption: ${source})`;
 }
+function onPage(sample) {
+  return `page ${sample.page}${sample.label ? ` (${sample.label})` : ""}`;
+}
 function place(sample) {
-  return `${REPORT.pdfs[sample.pdf]}, page ${sample.page}${sample.label ? ` (${sample.label})` : ""}`;
+  return `${REPORT.pdfs[sample.pdf]}, ${onPage(sample)}`;
 }
 
 // Contact sheet: filters, order, and cards made as one scrolls.
@@ -64,8 +71,9 @@ function card(sample) {
   const made = element("figure", { className: "card", tabIndex: 0 },
     element("div", { className: "frame" }, thumbnail(sample)),
     element("figcaption", {},
-      element("p", { className: "verdict" }, element("b", { textContent: percent(sample.p) }), sample.reason ? ` ${REPORT.causes[sample.reason]}` : ""),
-      element("p", { className: "where", textContent: place(sample), title: place(sample) })),
+      element("p", { className: "verdict" }, element("b", { textContent: sample.fault ? "" : percent(sample.p) }), sample.reason ? ` ${REPORT.causes[sample.reason]}` : ""),
+      element("p", { className: "where", title: place(sample) },
+        element("span", { textContent: REPORT.pdfs[sample.pdf] }), element("span", { textContent: onPage(sample) }))),
     scored);
   made.dataset.at = sample.at;
   if (sample.reason) made.dataset.reason = sample.reason;
@@ -131,7 +139,7 @@ function reveal(stage, sample, said, caption) {
 function open(sample) {
   under = sample;
   const file = sample.reason ? sample.file.replace(/^images/, "dropped") : sample.file;
-  const picture = element("img", { src: sample.thumb, alt: sample.file });
+  const picture = thumbnail(sample);
   // The sample itself, where the dataset lies beside the report.
   const whole = new Image();
   whole.onload = () => { picture.src = whole.src; };
@@ -174,12 +182,12 @@ for (const [why, name] of Object.entries(REPORT.causes)) {
   byId("reasons").hidden = false;
   byId("reasons").append(
     element("h3", { textContent: `${name} ` }, element("small", { textContent: some.length.toLocaleString("en") })),
-    element("div", { className: "strip" }, ...some.slice(0, STRIP).map(s => figure(thumbnail(s), s.fault || place(s), () => open(s)))));
+    element("div", { className: "strip" }, ...some.slice(0, STRIP).map(s => figure(thumbnail(s), place(s), () => open(s)))));
 }
 for (const { reason, count, pages } of REPORT.droppedPages) {
   byId("droppedPages").hidden = false;
   byId("droppedPages").append(
-    element("h3", { textContent: `${reason} ` }, element("small", { textContent: `${count.toLocaleString("en")} pages` })),
+    element("h3", { textContent: `${reason} ` }, element("small", { textContent: pagesOf(count) })),
     element("div", { className: "strip" }, ...pages.map(page => {
       const name = `${page.pdf}, page ${page.page}`;
       if (!page.picture) return figure(element("span", { className: "unseen", textContent: "not drawn" }), name, () => {});
@@ -243,20 +251,42 @@ function curve() {
     draw(svg, "text", { x: 14, y: y(share) + 3 }, `${100 * share} %`);
   }
   draw(svg, "polyline", { points: points.map(([n, share]) => `${x(n)},${y(share)}`).join(" "), fill: "none", stroke: "#2e7d57", "stroke-width": 2 });
-  draw(svg, "line", { class: "better", x1: x(knee), x2: x(knee), y1: 24, y2: 150 });
-  draw(svg, "text", { class: "better", x: x(knee) + 4, y: 34 }, `knee at ${knee}`);
+  if (knee) {
+    draw(svg, "line", { class: "better", x1: x(knee), x2: x(knee), y1: 24, y2: 150 });
+    draw(svg, "text", { class: "better", x: x(knee) + 4, y: 146 }, `bend at ${knee}`);
+  }
   draw(svg, "text", { x: x(last), y: 166 }, last);
 }
 const canvas = byId("map"), MARGIN = 12;
 const spot = s => [MARGIN + s.x * (canvas.width - 2 * MARGIN), MARGIN + s.y * (canvas.height - 2 * MARGIN)];
 const mapped = samples.filter(s => !s.fault);
+// What the map may be coloured by: the colour of a sample, and the legend's names.
+const hue = n => HUES[n % HUES.length];
+const KEPT = "#2e7d57", DROPPED = "#c2392b";
+const LEGENDS = {
+  volume: () => REPORT.volumes.map((name, i) => [hue(i), name]),
+  cluster: () => [...new Set(mapped.map(s => s.cluster))].sort((a, b) => a - b).map(c => [hue(c), `cluster ${c + 1}`]),
+  kept: () => [[KEPT, "kept"], [DROPPED, "dropped"]],
+};
+function legend(by) {
+  const entries = LEGENDS[by]();
+  byId("hues").replaceChildren(...entries.map(([colour, name]) => {
+    const swatch = element("i");
+    swatch.style.background = colour;
+    return element("span", {}, swatch, name);
+  }));
+  const notes = by === "kept" ? [] : ["Pale: dropped."];
+  if (entries.length > HUES.length) notes.push(`There are ${HUES.length} colours, which begin again; point at a sample for its own.`);
+  byId("pale").textContent = notes.join(" ");
+}
 function map() {
   const ink = canvas.getContext("2d"), by = byId("colour").value;
+  legend(by);
   ink.clearRect(0, 0, canvas.width, canvas.height);
   const radius = Math.max(1.6, Math.min(5, 90 / Math.sqrt(mapped.length)));
   for (const s of mapped) {
     ink.globalAlpha = s.reason && by !== "kept" ? .35 : .9;
-    ink.fillStyle = by === "kept" ? (s.reason ? "#c2392b" : "#2e7d57") : HUES[s[by] % HUES.length];
+    ink.fillStyle = by === "kept" ? (s.reason ? DROPPED : KEPT) : hue(s[by]);
     ink.beginPath();
     ink.arc(...spot(s), radius, 0, 7);
     ink.fill();
