@@ -30,7 +30,7 @@ def fill(samples: Sequence[BundleSample], plan: Plan) -> list[Item]:
 
 
 def divide(items: Sequence[Item], share: float) -> tuple[list[Item], list[Item]]:
-    """Keep a share back for validation; the same samples whatever else is in the dataset.
+    """Keep a share back for validation: those with the first hashes, whatever the order of all.
 
     Returns:
         Those to train on, at least one, and those kept back.
