@@ -73,7 +73,7 @@ class DiskLow(StopRun):
     """Free space fell below the reserve."""
 
     kind = "disk_low"
-    cure = "Free some space, or lower run.disk_reserve_mb, and run the same command again."
+    cure = "Free some space, and run the same command again."
 
 
 class StorageGone(StopRun):

@@ -276,7 +276,8 @@ class Session:
         if free is not None and free - needed < reserve * MB:
             wanted = f", {needed // MB} MB are needed" if needed else ""
             raise DiskLow(
-                f"Only {free // MB} MB are free at {place.url}{wanted}; {reserve} MB are reserved."
+                f"Only {free // MB} MB are free at {place.url}{wanted}; {reserve} MB are reserved.",
+                "Free some space, or lower --run.disk-reserve-mb, and run the same command again.",
             )
 
 
