@@ -32,9 +32,13 @@ from models.records import Summary
 from models.score import PipelineSettings, Verdict
 from models.settings import Settings
 from tasks import session
+from tasks.captions.blip import check_blip
 from tasks.captions.clip import read_vocabulary
 from tasks.discover import discover
-from tasks.lora.base import check_base, choose_device
+from tasks.handoff.ai_toolkit import READS
+from tasks.lora.base import choose_device
+from tasks.lora.log import check_tracking
+from tasks.lora.sdxl import check_base
 from tasks.plan import finished
 from tasks.report import print_table
 from tasks.score.labels import read_labels
@@ -83,13 +87,27 @@ def check(settings: PipelineSettings) -> None:
         StopRun: A library, a file, a GPU or a model is missing or will not do.
     """
     check_libraries()
+    check_model(settings.clip)
     read_labels(settings.labels, read_prompts(settings.prompts))
     if settings.like:
         examples(settings.like)
-    if (settings.trainers or settings.train) and "clip" in settings.captions.by:
-    check_model(settings.clip)
-        read_vocabulary(settings.captions.vocabulary)
+    if settings.trainers or settings.train:
+        if "ai-toolkit" in settings.trainers and settings.encode.format not in READS:
+            raise BadSettings(
+                f"trainers: ai-toolkit does not read {settings.encode.format}.",
+                "Say --encode.format jpeg or png, or name the other --trainers.",
+            )
+        if "clip" in settings.captions.by:
+            read_vocabulary(settings.captions.vocabulary)
+        if "blip" in settings.captions.by:
+            check_blip(settings.captions.blip_model)
     if settings.train:
+        if settings.trainers == ["webdataset"]:
+            raise BadSettings(
+                "train: the bundle of webdataset has no folder of pictures to train on.",
+                "Add --trainers kohya, or leave --trainers out.",
+            )
+        check_tracking(settings.training.tracking_uri)
         choose_device(settings.plan.precision, settings.lora.allow_cpu)
         check_base(settings.lora.base_model or settings.plan.base_model)
 

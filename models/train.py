@@ -79,6 +79,16 @@ class TrainerFailed(StopRun):
     cure = "Its own last lines above say why; the same command goes on from its last checkpoint."
 
 
+class Diverged(StopRun):
+    """The numbers of a training are no numbers any more."""
+
+    kind = "diverged"
+    cure = (
+        "Make the bundle anew with a lower --plan.learning-rate or, on a GPU that has it, "
+        "--plan.precision bf16; the last good checkpoint is kept."
+    )
+
+
 class Trained(Record):
     """``training.json``: what a training came to.
 

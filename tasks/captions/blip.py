@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from models.clip.pixels import decode
@@ -14,6 +18,8 @@ from tasks.storage import Storage
 
 MOST_TOKENS = 40
 """Of a sentence."""
+MISSING = ("captions.by blip: transformers is not installed.", "pip install 'intaglio[train]'")
+CURE = "Name a folder with a BLIP model, or a model on a hub that this machine reaches."
 
 
 def blip_captions(
@@ -47,21 +53,40 @@ def blip_captions(
     return captions
 
 
+def check_blip(name: str) -> None:
+    """See that a model is there, before hours of other work; of its weights only that they are.
+
+    Args:
+        name: Folder, or name on a hub.
+
+    Raises:
+        BadSettings: The model or transformers is missing, or it is no BLIP.
+    """
+    if find_spec("transformers") is None:
+        raise BadSettings(*MISSING)
+    try:
+        from transformers.utils import cached_file
+
+        path = cached_file(name, "config.json")
+        kind = str(json.loads(Path(path).read_bytes()).get("model_type"))
+        if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")):
+            cached_file(name, "pytorch_model.bin")
+    except (OSError, ValueError) as error:
+        raise BadSettings(f"captions.blip_model: {name} cannot be loaded: {error}", CURE) from error
+    if kind != "blip":
+        raise BadSettings(f"captions.blip_model: {name} is no BLIP but a {kind}.", CURE)
+
+
 def _load(name: str) -> tuple[Any, Any]:
     try:
         import torch
         from transformers import BlipForConditionalGeneration, BlipProcessor
     except ImportError as error:
-        raise BadSettings(
-            "captions.by blip: transformers is not installed.", "pip install 'intaglio[train]'"
-        ) from error
+        raise BadSettings(*MISSING) from error
     try:
         processor = BlipProcessor.from_pretrained(name)
         model: Any = BlipForConditionalGeneration.from_pretrained(name)
     except Exception as error:
         # Damaged weights raise an error of safetensors' own, others what they like.
-        raise BadSettings(
-            f"captions.blip_model: {name} cannot be loaded: {error}",
-            "Name a folder with a BLIP model, or a model on a hub that this machine reaches.",
-        ) from error
+        raise BadSettings(f"captions.blip_model: {name} cannot be loaded: {error}", CURE) from error
     return processor, model.to("cuda" if torch.cuda.is_available() else "cpu").eval()

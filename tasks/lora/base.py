@@ -1,9 +1,10 @@
-"""The SDXL model that a LoRA is trained on: looked at first, loaded part by part."""
+"""The SDXL model that a LoRA is trained on, loaded part by part, and where it is trained."""
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -60,26 +61,6 @@ def choose_device(precision: str, allow_cpu: bool) -> Device:
     return Device("cpu", "no", torch.float32)
 
 
-def check_base(name: str) -> None:
-    """Look at what a model says of itself.
-
-    Raises:
-        BadSettings: It is no SDXL, or cannot be found.
-    """
-    from diffusers.configuration_utils import ConfigMixin
-
-    class Index(ConfigMixin):  # type: ignore[misc]
-        config_name = "model_index.json"
-
-    cure = "Name an SDXL model in diffusers' format: a folder with model_index.json, or on a hub."
-    try:
-        kind = str(Index.load_config(name).get("_class_name"))
-    except (OSError, ValueError) as error:
-        raise BadSettings(f"lora.base_model: {name} cannot be read: {error}", cure) from error
-    if not kind.startswith("StableDiffusionXL"):
-        raise BadSettings(f"lora.base_model: {name} is no SDXL but a {kind}.", cure)
-
-
 def load_part(name: str, part: str, device: Device) -> Any:
     """A part of the model (``unet``, ``vae``, ``text_encoder_2``, ...) without gradients.
 
@@ -97,27 +78,49 @@ def load_part(name: str, part: str, device: Device) -> Any:
     }
     # SDXL's VAE gives NaN in half precision.
     dtype = None if part == "vae" else device.dtype
-    try:
+    with _named(name, part):
         model = kinds[part].from_pretrained(name, subfolder=part, torch_dtype=dtype)
-    except (OSError, ValueError) as error:
-        raise BadSettings(
-            f"lora.base_model: {name} has no usable {part}: {error}", "Fetch the model again."
-        ) from error
     return model.float().requires_grad_(False) if part == "vae" else model.requires_grad_(False)
 
 
 def load_tokenizers(name: str) -> list[Any]:
-    """The tokenizers of both text encoders."""
+    """The tokenizers of both text encoders.
+
+    Raises:
+        BadSettings: One cannot be loaded.
+    """
     from transformers import CLIPTokenizer
 
-    return [CLIPTokenizer.from_pretrained(name, subfolder=s) for s in ("tokenizer", "tokenizer_2")]
+    found = []
+    for part in ("tokenizer", "tokenizer_2"):
+        with _named(name, part):
+            found.append(CLIPTokenizer.from_pretrained(name, subfolder=part))
+    return found
 
 
 def load_schedule(name: str) -> Any:
-    """The noise schedule for training (Ho et al. 2020) with the model's own parameters."""
+    """The noise schedule for training (Ho et al. 2020) with the model's own parameters.
+
+    Raises:
+        BadSettings: It cannot be loaded.
+    """
     from diffusers import DDPMScheduler
 
-    return DDPMScheduler.from_pretrained(name, subfolder="scheduler")
+    with _named(name, "scheduler"):
+        return DDPMScheduler.from_pretrained(name, subfolder="scheduler")
+
+
+@contextmanager
+def _named(name: str, part: str) -> Iterator[None]:
+    """Say which part of a model cannot be loaded; each library has errors of its own for that."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise BadSettings(
+            f"lora.base_model: {name} has no usable {part}: {error}", "Fetch the model again."
+        ) from error
 
 
 def fingerprint(model: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from models.errors import BadSettings
 from tasks.lora.base import Device, fingerprint, give_back, load_part, load_tokenizers
 from tasks.lora.batches import Item
 from tasks.progress import Progress
@@ -57,8 +58,15 @@ class Latents:
         todo = [item for item in items if self.name(item) not in there]
         progress.start(len(todo), "encoding pictures")
         for item in todo:
-            data = self._bundle.read(f"{self._images}/{item.sample.image}")
-            pixels, time_ids = prepare(data, item)
+            name = f"{self._images}/{item.sample.image}"
+            try:
+                pixels, time_ids = prepare(self._bundle.read(name), item)
+            except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+                raise BadSettings(
+                    f"bundle: {self._bundle.path(name)} cannot be decoded: {error}.",
+                    "Mend the dataset (python -m flows.verify --repair) and make the bundle again "
+                    "(python -m flows.handoff).",
+                ) from error
             with torch.inference_mode():
                 batch = torch.from_numpy(pixels)[None].to(device.name, vae.dtype)
                 latents = vae.encode(batch).latent_dist.mode()[0] * vae.config.scaling_factor
@@ -185,7 +193,14 @@ def _save(output: Storage, name: str, tensors: Cache) -> None:
 
 
 def _load(output: Storage, name: str) -> Cache:
+    from safetensors import SafetensorError
     from safetensors.torch import load
 
-    tensors: Cache = load(output.read(name))
+    try:
+        tensors: Cache = load(output.read(name))
+    except SafetensorError as error:
+        raise BadSettings(
+            f"output: {output.path(name)} is damaged: {error}.",
+            "Remove this file; the same command makes it again.",
+        ) from error
     return tensors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -13,7 +14,10 @@ from tasks.storage import Storage
 FOLDER = "checkpoints"
 KEPT = 2
 """Checkpoints that are not removed: the last, and the one before."""
+PARTS = ("key", "step", "losses", "validation", "weights", "optimizer", "scaler")
+"""What is in a checkpoint."""
 _NAME = re.compile(rf"{FOLDER}/step-(\d{{8}})\.pt")
+logger = logging.getLogger("intaglio.train")
 
 
 @dataclass
@@ -65,22 +69,45 @@ def save(
 def load(output: Storage, key: str) -> tuple[Progressed, dict[str, Any]] | None:
     """The last checkpoint: how far it is, and its state. None if there is none.
 
+    One that is damaged is put aside, and the one before it taken.
+
     Raises:
         BadSettings: It is of a training with other settings.
     """
+    for name in sorted(_names(output), reverse=True):
+        state = _read(output, name)
+        if state is None:
+            continue
+        if state["key"] != key:
+            raise BadSettings(
+                f"output: {output.url} holds a training of another dataset, model or settings.",
+                "Choose another --output, or remove that one.",
+            )
+        return Progressed(state["step"], state["losses"], state["validation"]), state
+    return None
+
+
+def _read(output: Storage, name: str) -> dict[str, Any] | None:
     import torch
 
-    names = sorted(_names(output))
-    if not names:
-        return None
-    state = torch.load(BytesIO(output.read(names[-1])), map_location="cpu", weights_only=True)
-    if state["key"] != key:
-        raise BadSettings(
-            f"output: {output.url} holds a training of another dataset, model or settings.",
-            "Choose another --output, or remove that one.",
+    data = output.read(name)
+    try:
+        state = torch.load(BytesIO(data), map_location="cpu", weights_only=True)
+        return {part: state[part] for part in PARTS}
+    except MemoryError:
+        raise
+    except Exception as error:
+        # A file that was cut short or overwritten fails in many ways.
+        aside = f"{name}.damaged"
+        logger.warning(
+            "%s cannot be read (%s): it is now %s, and the training goes on from the one before "
+            "it, or from the start if there is none.",
+            output.path(name),
+            error,
+            aside,
         )
-    done = Progressed(state["step"], state["losses"], state["validation"])
-    return done, state
+        output.move(name, aside)
+        return None
 
 
 def _names(output: Storage) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,65 @@ RUN = "mlflow.json"
 """Which run of MLflow's this is, so that a resumed training goes on in it."""
 EXPERIMENT, MODEL = "intaglio", "intaglio-lora"
 """Names at MLflow."""
+PATIENCE_S = 10
+"""Seconds its server may take for its first answer."""
 logger = logging.getLogger("intaglio.train")
+
+
+def check_tracking(tracking_uri: str) -> None:
+    """Ask MLflow's server once, shortly, before hours of work that are to be told there.
+
+    Args:
+        tracking_uri: Of MLflow; empty takes MLFLOW_TRACKING_URI, and without that nothing is asked.
+
+    Raises:
+        TrainerMissing: MLflow is asked for and not installed.
+        BadSettings: Its server does not answer, or refuses.
+    """
+    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
+    if not uri:
+        return
+    if find_spec("mlflow") is None:
+        raise TrainerMissing(
+            f"tracking_uri {uri} needs MLflow.",
+            "pip install mlflow-skinny, or unset MLFLOW_TRACKING_URI.",
+        )
+    if not uri.startswith("http"):
+        # What is on this machine answers at once.
+        return
+    from mlflow import MlflowClient
+    from mlflow.environment_variables import (
+        MLFLOW_HTTP_REQUEST_MAX_RETRIES,
+        MLFLOW_HTTP_REQUEST_TIMEOUT,
+    )
+
+    limits = {
+        MLFLOW_HTTP_REQUEST_MAX_RETRIES.name: "1",
+        MLFLOW_HTTP_REQUEST_TIMEOUT.name: str(PATIENCE_S),
+    }
+    before = {name: os.environ.get(name) for name in limits}
+    os.environ.update(limits)
+    try:
+        with _named(uri):
+            MlflowClient(uri, uri).get_experiment_by_name(EXPERIMENT)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+@contextmanager
+def _named(uri: str) -> Iterator[None]:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        yield
+    except MlflowException as error:
+        raise BadSettings(
+            f"tracking_uri: MLflow at {uri} refuses: {error.message}",
+            "Start its server, correct the address, or unset MLFLOW_TRACKING_URI.",
+        ) from error
 
 
 class Log:
@@ -33,7 +92,7 @@ class Log:
         about: Settings and hashes.
 
     Raises:
-        TrainerMissing: MLflow is asked for and not installed.
+        BadSettings: MLflow refuses.
     """
 
     def __init__(
@@ -52,19 +111,11 @@ class Log:
             self._begin(uri, about)
 
     def _begin(self, uri: str, about: dict[str, Any]) -> None:
-        if find_spec("mlflow") is None:
-            raise TrainerMissing(f"tracking_uri {uri} needs MLflow.", "pip install mlflow-skinny")
         from mlflow import MlflowClient
-        from mlflow.exceptions import MlflowException
 
-        try:
+        with _named(uri):
             self._client = MlflowClient(uri, uri)
             self._run = self._same_run(uri) or self._new_run(uri, about)
-        except MlflowException as error:
-            raise BadSettings(
-                f"tracking_uri: MLflow at {uri} refuses: {error.message}",
-                "Start its server, correct the address, or unset MLFLOW_TRACKING_URI.",
-            ) from error
 
     def _same_run(self, uri: str) -> str:
         try:

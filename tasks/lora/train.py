@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
+from math import isfinite
 from statistics import fmean
 from typing import Any, Literal
+
+from pydantic import ValidationError
 
 from models.errors import BadSettings
 from models.handoff import Bundle, BundleSample, Plan
 from models.settings import fingerprint as settings_key
-from models.train import Trained, TrainerMissing, TrainSettings
+from models.train import Diverged, Trained, TrainerMissing, TrainSettings
 from tasks.lora import checkpoint
 from tasks.lora.base import (
     TARGETS,
     Device,
-    check_base,
     choose_device,
     load_part,
     load_schedule,
@@ -33,15 +36,17 @@ from tasks.lora.batches import (
 from tasks.lora.cache import fill_all
 from tasks.lora.checkpoint import Progressed
 from tasks.lora.export import DIFFUSERS, KOHYA, describe, export
-from tasks.lora.log import Log
+from tasks.lora.log import Log, check_tracking
 from tasks.lora.loss import Batcher, draw, losses, weights
 from tasks.lora.preview import preview, write_image
+from tasks.lora.sdxl import check_base
 from tasks.progress import Progress
 from tasks.storage import Storage
 
 RESULT = "training.json"
 TIMES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Where on the noise schedule the validation loss is measured."""
+logger = logging.getLogger("intaglio.train")
 
 
 class Training:
@@ -53,10 +58,16 @@ class Training:
         samples: Its pictures and captions.
         progress: Where progress is told.
 
+    Attributes:
+        output: Where it writes.
+        elsewhere: What to do if nothing can be written there.
+
     Raises:
         BadSettings: Bundle, model or machine will not do; nothing has been written.
         TrainerMissing: A library is missing.
     """
+
+    elsewhere = "Name a folder that can be written with --output, and run the same command again."
 
     def __init__(
         self,
@@ -76,7 +87,13 @@ class Training:
         self.device: Device = choose_device(self.plan.precision, settings.lora.allow_cpu)
         if self.lora.optimizer == "adamw8bit" and find_spec("bitsandbytes") is None:
             raise TrainerMissing("adamw8bit needs bitsandbytes.", "pip install bitsandbytes")
-        check_base(self.base)
+        if self.lora.optimizer == "adamw8bit" and self.device.name == "cpu":
+            raise BadSettings(
+                "lora.optimizer adamw8bit needs a GPU.", "Leave --lora.optimizer out here."
+            )
+        check_tracking(settings.tracking_uri)
+        # Weights that were swapped under the same name make it another training.
+        which = check_base(self.base)
         self.source = Storage(settings.bundle)
         self.items = fill(samples, self.plan)
         self.train_items, self.held_items = divide(self.items, self.lora.validation_share)
@@ -92,7 +109,8 @@ class Training:
             bundle.dataset_sha256,
             bundle.captions_sha256,
             self.plan.model_copy(update={"steps": 1, "save_every": 1, "prompt": ""}),
-            (self.base, self.lora.optimizer, self.lora.min_snr_gamma, self.lora.validation_share),
+            (self.base, which, self.lora.optimizer),
+            (self.lora.min_snr_gamma, self.lora.validation_share),
         )
         # A bundle that has grown since is trained on anew, beside what was trained before.
         own = f"{settings.bundle.rstrip('/')}/output/{self.key[:8]}"
@@ -175,7 +193,15 @@ class Training:
         """What this very training came to, if it is done and its files are there."""
         if not all(self.output.size(name) for name in (RESULT, DIFFUSERS, KOHYA)):
             return None
-        result = Trained.model_validate_json(self.output.read(RESULT))
+        try:
+            result = Trained.model_validate_json(self.output.read(RESULT))
+        except ValidationError as error:
+            logger.warning(
+                "%s cannot be read, and is made again from the last checkpoint: %s",
+                self.output.path(RESULT),
+                error,
+            )
+            return None
         same = result.key == self.key and result.settings == settings
         return result if same else None
 
@@ -230,17 +256,20 @@ class Training:
         with accelerator.autocast():
             errors = losses(self.unet, self.schedule, batch, noise, times, self.device.dtype)
         loss = (errors * weights(self.schedule, times, self.lora.min_snr_gamma)).mean()
+        # Before it spoils the weights.
+        value = self._finite("loss", float(loss.detach()), step + 1)
         accelerator.backward(loss)
         accelerator.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        return float(loss.detach())
+        return value
 
     def _now_and_then(self, accelerator: Any, optimizer: Any, done: Progressed, log: Log) -> None:
         last = done.step == self.total
         if self.held_items and (last or done.step % self.lora.validate_every == 0):
-            done.validation[done.step] = self._validate(accelerator)
-            log.number("validation_loss", done.validation[done.step], done.step)
+            loss = self._finite("validation loss", self._validate(accelerator), done.step)
+            done.validation[done.step] = loss
+            log.number("validation_loss", loss, done.step)
         if self.lora.images_every and done.step % self.lora.images_every == 0 and not last:
             self._show(done.step, log)
         if last or done.step % self.lora.checkpoint_every == 0:
@@ -248,8 +277,21 @@ class Training:
 
             lora = get_peft_model_state_dict(accelerator.unwrap_model(self.unet))
             state = {key: value.detach().cpu() for key, value in lora.items()}
+            self._finite(
+                "sum of the weights", sum(float(v.sum()) for v in state.values()), done.step
+            )
             inner = getattr(optimizer, "optimizer", optimizer)
             checkpoint.save(self.output, self.key, done, state, inner, accelerator.scaler)
+
+    def _finite(self, what: str, value: float, step: int) -> float:
+        """A number that is one.
+
+        Raises:
+            Diverged: It is infinite or none; nothing of it goes into a checkpoint.
+        """
+        if not isfinite(value):
+            raise Diverged(f"{self.output.url}: the {what} at step {step:,} is {value}.")
+        return value
 
     def _validate(self, accelerator: Any) -> float:
         """Mean loss on the samples kept back, with the same noise each time."""
