@@ -33,11 +33,17 @@ class Launch:
         settings: Which bundle, and where the trainer lies.
         bundle: The bundle's record.
 
+    Attributes:
+        output: Where the trainer writes.
+        elsewhere: What to do if nothing can be written there.
+
     Raises:
         BadSettings: The bundle is for no trainer, or not on this machine's disk, or an output is
             named.
         TrainerMissing: The trainer is not installed.
     """
+
+    elsewhere = "Copy the bundle to where it can be written: the trainer writes into it."
 
     def __init__(self, settings: TrainSettings, bundle: Bundle) -> None:
         place = Storage(settings.bundle)
@@ -57,6 +63,7 @@ class Launch:
                 "output: a launched trainer writes into the bundle.",
                 "Leave --output out: the LoRA goes to the bundle's own output/.",
             )
+        self.output = Storage(place.path("output"))
         self.environment = dict(os.environ)
         path = [self.environment.get("PATH", os.defpath)]
         if bundle.home:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 
 from prefect import task
 
+from models.errors import StorageRefused
 from models.train import Trained, TrainSettings
-from tasks.handoff.bundle import read_bundle
+from tasks.captions.text import tidy
+from tasks.handoff.bundle import SIDECARS, read_bundle
 from tasks.lock import locked
 from tasks.lora.launch import Launch
 from tasks.lora.train import Training
@@ -15,6 +18,8 @@ from tasks.progress import Progress
 from tasks.retry import RETRIED
 from tasks.storage import Storage
 
+SHORT = 16
+"""Bytes of a caption's file below which it may be empty."""
 logger = logging.getLogger("intaglio.train")
 
 
@@ -38,12 +43,42 @@ def train(settings: TrainSettings) -> Trained | None:
         StopRun: See :func:`begin`; or the training failed half-way and is resumable.
     """
     ready = begin(settings)
-    if isinstance(ready, Launch):
+    _warn_of_empty(settings)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(ready.output))
+        except StorageRefused as error:
+            raise StorageRefused(error.message, ready.elsewhere) from error
+        if isinstance(ready, Training):
+            return ready.run()
         logger.info("%s", ready.command)
         ready.run(logger.info)
         return None
-    with locked(ready.output):
-        return ready.run()
+
+
+def _warn_of_empty(settings: TrainSettings) -> None:
+    """Say which captions somebody has emptied, and what is made of that."""
+    place = Storage(settings.bundle)
+    bundle, samples = read_bundle(place)
+    if bundle.trainer not in SIDECARS:
+        return
+    sizes = place.names(bundle.images)
+    names = [f"{bundle.images}/{sample.stem}.txt" for sample in samples]
+    # A byte order mark and the end of a line are no caption.
+    short = [name for name in names if sizes.get(name, SHORT) < SHORT]
+    empty = [name for name in short if not tidy(place.read(name).decode("utf-8-sig", "replace"))]
+    if empty:
+        used = {
+            "builtin": "the captions that the hand-off wrote are trained on",
+            "launch": "the trainer trains without a caption there",
+        }
+        logger.warning(
+            "%s captions are empty, %s for one: %s. Write them, or run flows.handoff again to have "
+            "them written.",
+            f"{len(empty):,}",
+            place.path(empty[0]),
+            used[settings.by],
+        )
 
 
 @task(name="train", **RETRIED)
