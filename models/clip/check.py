@@ -9,6 +9,7 @@ from multiprocessing import get_context
 
 from models.clip.engine import choose_device
 from models.clip.load import check
+from models.clip.profile import check_place
 from models.clip.settings import SMALL, ClipSettings
 
 
@@ -21,8 +22,10 @@ def check_model(settings: ClipSettings) -> None:
 
     Raises:
         ClipMissing: open_clip or torch is not installed.
-        BadSettings: There is no such architecture, tag, file or GPU.
+        BadSettings: There is no such architecture, tag, file or GPU, or no place for the profile.
     """
+    if settings.profile:
+        check_place(settings.profile)
     if settings.model == SMALL and settings.device != "cuda":
         return
     # Ctrl-C reaches the whole group; this process says what there is to say.

@@ -22,6 +22,7 @@ import torch
 from PIL import Image
 
 import flows.score
+from models.clip.check import check_model
 from models.clip.engine import ClipEngine
 from models.clip.load import SHIPPED
 from models.clip.settings import ClipSettings
@@ -253,6 +254,8 @@ def test_a_profile_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> Non
     for place in (tmp_path, tmp_path / "file" / "trace.json"):
         with pytest.raises(BadSettings, match=r"clip\.profile.*cannot be written"):
             ClipEngine(SMALL.model_copy(update={"profile": str(place)}))
+        with pytest.raises(BadSettings, match=r"clip\.profile"):
+            check_model(SMALL.model_copy(update={"profile": str(place)}))
         with pytest.raises(BadSettings, match=r"clip\.profile"):
             flows.score.main(["--dataset", "nowhere", "--clip.profile", str(place)])
 
