@@ -147,6 +147,7 @@ class PurityVerdict(Record):
         labelled: Samples with a label.
         calibrated_by: ``labels`` (these), ``model card`` (those of the small model) or ``nothing``.
         method: ``platt``, ``isotonic`` or ``none``.
+        contrary: Whether the labels say the opposite of the scores and so calibrate nothing.
         ece: Expected calibration error on labelled samples that had no say; None without labels.
         auc: Area under the ROC curve of the margin on the labelled samples.
     """
@@ -157,6 +158,7 @@ class PurityVerdict(Record):
     labelled: int = 0
     calibrated_by: str = "nothing"
     method: str = "none"
+    contrary: bool = False
     ece: float | None = None
     auc: float | None = None
 

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ class Int8Check:
 def check_int8(
     settings: ClipSettings,
     images: Sequence[tuple[str, Callable[[], bytes]]],
-    decide: Callable[[Vectors], NDArray[np.bool_]],
+    decide: Callable[[Sequence[str], Vectors], NDArray[np.bool_]],
 ) -> Int8Check:
     """Compare INT8 with fp32 on the user's own samples.
 
@@ -64,7 +65,7 @@ def check_int8(
         settings: The model; its precision does not matter.
         images: Some samples, as :meth:`ClipEngine.embed_images` takes them. Those that cannot be
             read are left out.
-        decide: (n, dim) unit vectors to (n,) keep or drop.
+        decide: (n) names and (n, dim) unit vectors to (n,) keep or drop.
 
     Returns:
         The figures, which pass the gate.
@@ -78,9 +79,11 @@ def check_int8(
             update={"precision": precision, "device": "cpu", "profile": ""}
         )
         with ClipEngine(changed) as engine:
-            vectors = [vector for _, vector in engine.embed_images(images)]
-        found.append([vector for vector in vectors if not isinstance(vector, InputFault)])
-    check = compare(np.stack(found[0]), np.stack(found[1]), decide)
+            vectors = dict(engine.embed_images(images))
+        found.append({name: v for name, v in vectors.items() if not isinstance(v, InputFault)})
+    names = [name for name in found[0] if name in found[1]]
+    exact, fast = (np.stack([vectors[name] for name in names]) for vectors in found)
+    check = compare(exact, fast, partial(decide, names))
     if not check.passed:
         raise Int8Refused(
             f"clip.precision: int8 is not used. On {check.images} samples its centred cosine with "

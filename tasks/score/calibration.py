@@ -31,18 +31,23 @@ class Calibrated:
         by: ``labels``, ``model card`` or ``nothing``.
         method: ``platt``, ``isotonic`` or ``none``.
         ece: Expected calibration error on labels that had no say; None if none is left over.
+        contrary: Whether there were labels enough, and they say the opposite of the scores.
     """
 
     probability: Values
     by: str
     method: str
     ece: float | None = None
+    contrary: bool = False
 
 
 def calibrate(
     margins: Values, labelled: NDArray[np.int64], truth: Flags, shipped: tuple[float, float] | None
 ) -> Calibrated:
-    """Probabilities of margins.
+    """Probabilities of margins, which rise with them.
+
+    Labels whose illustrations have no higher mean margin than the others would turn the ranking
+    over (it is where Platt's slope changes its sign); nothing is fitted on them.
 
     Args:
         margins: (n,) of all samples.
@@ -52,7 +57,11 @@ def calibrate(
     """
     own = margins[labelled]
     positive = int(truth.sum())
-    if len(truth) >= FEWEST_LABELS and min(positive, len(truth) - positive) >= FEWEST_OF_A_SIDE:
+    enough = (
+        len(truth) >= FEWEST_LABELS and min(positive, len(truth) - positive) >= FEWEST_OF_A_SIDE
+    )
+    contrary = enough and bool(own[truth].mean() <= own[~truth].mean())
+    if enough and not contrary:
         method = "isotonic" if len(truth) >= ENOUGH_FOR_ISOTONIC else "platt"
         held_out = _held_out(method, own, truth)
         predict = _fit(method, own, truth)
@@ -62,9 +71,8 @@ def calibrate(
     slope, intercept = shipped or (1.0, 0.0)
     probability = sigmoid(slope * margins + intercept)
     ece = expected_calibration_error(probability[labelled], truth) if len(truth) else None
-    return Calibrated(
-        probability, "model card" if shipped else "nothing", "platt" if shipped else "none", ece
-    )
+    by, method = ("model card", "platt") if shipped else ("nothing", "none")
+    return Calibrated(probability, by, method, ece, contrary)
 
 
 def sigmoid(values: Values) -> Values:

@@ -102,8 +102,7 @@ def judge_purity(
     """
     good = scores.good
     names = [scores.samples[i].file_name for i in good]
-    labelled = np.array([i for i, name in enumerate(names) if name in scores.labels], np.int64)
-    truth = np.array([scores.labels[names[i]] for i in labelled], bool)
+    labelled, truth = with_labels(names, scores.labels)
     margins = scores.margins.margin[good]
     result = calibrate(margins, labelled, truth, shipped)
     scores.probability = np.zeros(len(scores.samples))
@@ -129,9 +128,18 @@ def judge_purity(
         labelled=len(truth),
         calibrated_by=result.by,
         method=result.method,
+        contrary=result.contrary,
         ece=None if result.ece is None else round(result.ece, 4),
         auc=auc(margins[labelled], truth),
     )
+
+
+def with_labels(
+    names: Sequence[str], labels: Mapping[str, bool]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Which of the samples a person labelled, (m,), and whether they are illustrations, (m,)."""
+    labelled = np.array([i for i, name in enumerate(names) if name in labels], np.int64)
+    return labelled, np.array([labels[names[i]] for i in labelled], bool)
 
 
 def judge_duplicates(

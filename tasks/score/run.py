@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from time import monotonic
 
 import numpy as np
+from numpy.typing import NDArray
 from prefect import task
 
 from models.clip.engine import ClipEngine
@@ -19,7 +21,7 @@ from models.score import Measure, ScoreSettings, Verdict
 from tasks.dataset import read_all, read_file, settle
 from tasks.retry import RETRIED
 from tasks.score import judge, report, words
-from tasks.score.calibration import SHIPPED, sigmoid
+from tasks.score.calibration import SHIPPED, calibrate
 from tasks.score.duplicates import SIDE, Picture
 from tasks.score.labels import read_labels
 from tasks.score.look import embed, embed_examples, say_faults, take_measures
@@ -43,6 +45,7 @@ SMALL_NOTE = (
     "--clip.pretrained datacomp_s34b_b86k) would also understand prompts of your own and what a "
     "picture shows, and measure likeness and variety by subject."
 )
+logger = logging.getLogger("intaglio.score")
 
 
 def check_libraries() -> None:
@@ -137,25 +140,41 @@ class Scoring:
         Raises:
             Int8Refused: It does not.
         """
-        some = [self.samples[i].file_name for i in good[:: -(-len(good) // CHECKED)]]
+        checked = {self.samples[i].file_name for i in good[:: -(-len(good) // CHECKED)]}
+        names = [self.samples[i].file_name for i in good]
+        # Labelled ones as well: they make probabilities of the margins, which then decide.
+        some = [name for name in names if name in checked or name in self.labels]
         self.run.progress.start(2 * len(some), "checking int8")
 
         def read(name: str) -> bytes:
             self.run.progress.advance()
             return read_file(self.run.output, name)
 
-        check_int8(
-            self.settings.clip,
-            [(name, partial(read, name)) for name in some],
-            lambda vectors: sigmoid(compare(vectors).margin) >= self.settings.purity.threshold,
-        )
+        images = [(name, partial(read, name)) for name in some]
+        check_int8(self.settings.clip, images, partial(self.decide, compare))
         self.run.progress.stop()
+
+    def decide(
+        self, compare: Callable[[Vectors], Margins], names: Sequence[str], vectors: Vectors
+    ) -> NDArray[np.bool_]:
+        """Which samples would stay for their probability, were these all there are."""
+        labelled = judge.with_labels(names, self.labels)
+        found = calibrate(compare(vectors).margin, *labelled, self._shipped())
+        return found.probability >= self.settings.purity.threshold
+
+    def _shipped(self) -> tuple[float, float] | None:
+        """Slope and intercept of the model card, where it is about these prompts."""
+        settings = self.settings
+        if settings.like or settings.prompts:
+            return None
+        return SHIPPED.get(settings.clip.model)
 
     def judge(self) -> None:
         """Decide what becomes of each sample."""
         scores, settings = self.scores, self.settings
-        known = None if settings.like or settings.prompts else SHIPPED.get(settings.clip.model)
-        purity = judge.judge_purity(scores, settings, known)
+        purity = judge.judge_purity(scores, settings, self._shipped())
+        if purity.contrary:
+            logger.warning("labels: %s.", words.CONTRARY.format(purity.labelled))
         judge.judge_duplicates(scores, settings, lru_cache(PICTURES)(self._picture))
         selection = judge.judge_selection(scores, settings.select)
         spread = judge.judge_spread(scores, settings)

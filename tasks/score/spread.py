@@ -52,7 +52,8 @@ def vendi(vectors: Vectors) -> float:
 
     The exponential of the entropy of the eigenvalues of the matrix of similarities over n
     (Friedman and Dieng, TMLR 2023, "The Vendi score"), taken from the covariance matrix, which has
-    the same eigenvalues: dim² instead of n².
+    the same eigenvalues: dim² instead of n². Of centred vectors it is one less for wholly distinct
+    samples, whose directions then sum to nothing.
 
     Args:
         vectors: (n, dim) unit vectors.

@@ -8,6 +8,8 @@ from models.calibrate import Rate
 from models.score import Verdict
 from tasks.score.judge import CAUSES
 
+CONTRARY = "the {:,} labels say the opposite of the scores and calibrate nothing: look them through"
+
 
 def rows(verdict: Verdict) -> list[tuple[str, str]]:
     """What a person wants to know, line by line."""
@@ -85,6 +87,8 @@ def calibration(verdict: Verdict) -> str:
         text = "as the model card of the small model has them"
     else:
         text = "the model's own, not calibrated: label some samples (--labels)"
+    if found.contrary:
+        text += f"; {CONTRARY.format(found.labelled)}"
     if found.ece is not None:
         text += f"; expected calibration error {found.ece:.3f}"
     if found.auc is not None:

@@ -68,7 +68,7 @@ def test_the_tower_of_vit_b_32_has_28_per_cent_of_the_size(
 
 
 def test_the_gate_lets_through_what_decides_alike(encoded: Encoder, settings: ClipSettings) -> None:
-    check = check_int8(settings, photographs(encoded), lambda vectors: vectors[:, 0] > -2)
+    check = check_int8(settings, photographs(encoded), lambda _, vectors: vectors[:, 0] > -2)
     assert check.images == 12 and check.cosine >= 0.99 and check.flipped == 0
 
 
@@ -77,7 +77,8 @@ def test_the_gate_stops_what_decides_otherwise_and_says_how_much(
 ) -> None:
     calls = []
 
-    def fickle(vectors: np.ndarray) -> np.ndarray:
+    def fickle(names: list[str], vectors: np.ndarray) -> np.ndarray:
+        assert names == [name for name, _ in photographs(encoded)]
         calls.append(1)
         return np.arange(len(vectors)) < (6 if len(calls) == 1 else 4)
 

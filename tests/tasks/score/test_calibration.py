@@ -43,6 +43,15 @@ def test_few_labels_only_measure() -> None:
     assert shipped.probability == pytest.approx(sigmoid(0.5 * margins - 1))
 
 
+@pytest.mark.parametrize("labels", [200, 800])
+def test_labels_that_say_the_opposite_calibrate_nothing(labels: int) -> None:
+    margins, truth = drawn(1000)
+    found = calibrate(margins, np.arange(labels), ~truth[:labels], (0.5, -1))
+    assert found.contrary and (found.by, found.method) == ("model card", "platt")
+    assert found.probability == pytest.approx(sigmoid(0.5 * margins - 1))
+    assert not calibrate(margins, np.arange(labels), truth[:labels], None).contrary
+
+
 def test_a_clean_split_stays_finite() -> None:
     margins = np.linspace(-5, 5, 60)
     found = calibrate(margins, np.arange(60), margins > 0, None)

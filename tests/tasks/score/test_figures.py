@@ -33,6 +33,7 @@ def test_vendi_counts_distinct_pictures() -> None:
     assert vendi(np.eye(7, 9, dtype=np.float32)) == pytest.approx(7)
     assert vendi(np.repeat(np.eye(3, 9, dtype=np.float32), 200, axis=0)) == pytest.approx(3)
     assert vendi(heaps([30, 30, 30, 30], width=0.001)) == pytest.approx(4, rel=0.01)
+    assert vendi(centred(np.eye(7, 9, dtype=np.float32))) == pytest.approx(6, rel=1e-4)
     # By the definition, from the matrix of all similarities.
     vectors = unit(RNG.normal(size=(40, 6)))
     values = np.linalg.eigvalsh((vectors @ vectors.T).astype(float) / len(vectors))

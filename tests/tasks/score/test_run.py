@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from models.clip.engine import ClipEngine
 from models.clip.errors import Int8Refused
 from models.errors import BadSettings
 from tasks.captions.table import CAPTIONS, caption, write_captions
 from tasks.dataset import aside_name, read_dropped
 from tasks.package import package
 from tasks.score import words
+from tasks.score.calibration import sigmoid
+from tasks.score.run import Scoring
 from tasks.storage import Storage
 from tests.resources.make_dataset import jpeg, make_dataset, read_lines
 from tests.tasks.detect.drawn import text_page
@@ -236,6 +239,37 @@ def test_labels_measure_the_purity(tmp_path: Path, score: Score) -> None:
     found = score(storage.url, labels=str(labels), purity=loose).verdict
     assert found.purity.measured.value == 0
     assert dict(words.rows(found))["purity"].startswith("0.0 % (0.0 % to ")
+
+
+def test_labels_move_the_threshold_and_do_not_turn_the_scores_over(
+    tmp_path: Path, score: Score, caplog: pytest.LogCaptureFixture
+) -> None:
+    storage, labels = Storage(str(tmp_path / "out")), tmp_path / "labels.csv"
+    names = [sample.file_name for sample in make_dataset(storage, files(24).items())]
+    margins = score(storage.url).scores.margins.margin
+    wanted = margins > np.sort(margins)[17 if (margins > 0).sum() != 6 else 11]
+
+    def labelled(as_wanted: np.ndarray) -> Scoring:
+        pairs = zip(names, as_wanted, strict=True)
+        rows = [f"{n},{'illustration' if w else 'text'}" for n, w in pairs]
+        labels.write_text("\n".join(["file_name,label", *rows]))
+        return score(storage.url, labels=str(labels), purity={"threshold": 0.5})
+
+    found = labelled(wanted)
+    assert found.verdict.purity.calibrated_by == "labels" and not found.verdict.purity.contrary
+    # The gate of INT8 decides as the run does.
+    with ClipEngine(found.settings.clip) as clip:
+        _, compare = found._comparison(clip)
+    stays = found.decide(compare, names, found.scores.vectors)
+    assert stays.tolist() == (found.scores.probability >= 0.5).tolist()
+    assert stays.tolist() != (margins >= 0).tolist()
+
+    caplog.clear()
+    turned = labelled(~wanted)
+    assert turned.verdict.purity.contrary and turned.verdict.purity.calibrated_by == "nothing"
+    assert turned.scores.probability == pytest.approx(sigmoid(margins))
+    said = "the 24 labels say the opposite of the scores"
+    assert said in caplog.text and said in dict(words.rows(turned.verdict))["probabilities"]
 
 
 @pytest.mark.nightly
