@@ -72,9 +72,8 @@ def place(dataset: Storage, name: str, bundle: Storage, target: str) -> None:
 
 def _link(source: Path, target: Path) -> None:
     source.stat()
-    with suppress(OSError):
-        # A copy has the time of its picture.
-        if not target.is_symlink() and filecmp.cmp(source, target):
+    with suppress(FileNotFoundError):
+        if not target.is_symlink() and os.path.samefile(source, target):
             return
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.partial")
@@ -82,6 +81,10 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, partial)
     except OSError:
+        with suppress(FileNotFoundError):
+            # A copy has the time of its picture.
+            if not target.is_symlink() and filecmp.cmp(source, target):
+                return
         shutil.copy2(source, partial)
     os.replace(partial, target)
 
