@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,15 +63,16 @@ def check_blip(name: str) -> None:
     """
     if find_spec("transformers") is None:
         raise BadSettings(*MISSING)
-    try:
-        from transformers.utils import cached_file
+    from huggingface_hub import hf_hub_download
 
-        path = cached_file(name, "config.json")
+    here = Path(name)
+    try:
+        path = here / "config.json" if here.is_dir() else hf_hub_download(name, "config.json")
         kind = str(json.loads(Path(path).read_bytes()).get("model_type"))
-        if os.path.isdir(name) and not any(Path(name).glob("*.safetensors")):
-            cached_file(name, "pytorch_model.bin")
     except (OSError, ValueError) as error:
         raise BadSettings(f"captions.blip_model: {name} cannot be loaded: {error}", CURE) from error
+    if here.is_dir() and not any((*here.glob("*.safetensors"), *here.glob("*.bin"))):
+        raise BadSettings(f"captions.blip_model: {name} cannot be loaded: no weights.", CURE)
     if kind != "blip":
         raise BadSettings(f"captions.blip_model: {name} is no BLIP but a {kind}.", CURE)
 

@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 from models.errors import BadSettings
 from models.handoff import HandoffSettings
 from models.records import Sample
+from tasks.captions.blip import check_blip
 from tasks.captions.write import write_all
 from tasks.dataset import read_samples
 from tasks.progress import Progress
@@ -69,3 +70,16 @@ def test_a_model_that_cannot_be_loaded_is_named_with_a_cure(
         with pytest.raises(BadSettings, match=f"blip_model: {folder} cannot be loaded") as caught:
             captions(dataset, folder)
         assert "Name a folder with a BLIP model" in caught.value.cure
+
+
+def test_a_model_that_is_missing_is_said_before_any_work(blip: Path, tmp_path: Path) -> None:
+    check_blip(str(blip))
+    model = Path(shutil.copytree(blip, tmp_path / "model"))
+    (model / "model.safetensors").unlink()
+    for folder in (model, tmp_path / "nowhere", tmp_path):
+        with pytest.raises(BadSettings, match=f"blip_model: {folder} cannot be loaded"):
+            check_blip(str(folder))
+    (model / "config.json").write_text('{"model_type": "clip"}')
+    (model / "pytorch_model.bin").touch()
+    with pytest.raises(BadSettings, match="is no BLIP but a clip"):
+        check_blip(str(model))
