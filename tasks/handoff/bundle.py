@@ -153,9 +153,10 @@ def read_bundle(place: Storage) -> tuple[Bundle, list[BundleSample]]:
     # A dead link has no bytes.
     missing = [name for name in wanted if not there.get(name)]
     if missing or len(samples) != record.samples:
+        cause = "it was moved without them, or with dead links"
         raise BadSettings(
             f"bundle: {place.url} lacks {len(missing):,} of its {record.samples:,} pictures"
-            + (f", {missing[0]} for one: it is not there, or a dead link." if missing else "."),
+            + (f", {missing[0]} for one: {cause}." if missing else "."),
             cure,
         )
     # Where a model is trained the dataset need not be at hand.

@@ -60,6 +60,14 @@ def test_on_another_filesystem_it_is_a_copy_that_moves_along(
     assert (moved / PICTURE).read_bytes() == changed
 
 
+def test_a_bundle_whose_list_of_samples_is_cut_off_is_none(tmp_path: Path) -> None:
+    dataset = make_dataset(tmp_path / "d", sizes=[(64, 64), (64, 96)])
+    place = Storage(str(hand_over_all(dataset, trainers=["kohya"]) / "kohya"))
+    place.write("samples.jsonl", place.read("samples.jsonl").splitlines(keepends=True)[0])
+    with pytest.raises(BadSettings, match=r"lacks 0 of its 2 pictures\.$"):
+        read_bundle(place)
+
+
 def test_a_dead_link_is_no_picture_and_is_replaced(tmp_path: Path) -> None:
     dataset = make_dataset(tmp_path / "d", sizes=[(64, 64), (64, 96)])
     place = hand_over_all(dataset, trainers=["kohya"])
