@@ -6,10 +6,11 @@ python -m flows.verify --output dataset/ --repair
 Reads every sample and compares it with its hash in the manifest; checks that every page of the
 archive has its line in pages.jsonl and that dataset.zip holds just these files. --repair makes
 again what is missing or wrong, with the settings of the last run; the source must be where it was,
-and passwords, which are written nowhere, must be given once more (--password).
+and passwords, which are written nowhere, must be given once more (--password). If a PDF is missing,
+it says which, and nothing is changed.
 
-Exit codes: 0 all is well (or was mended), 1 something is wrong, 2 bad usage or no finished dataset,
-3 the storage cannot be read.
+Exit codes: 0 all is well (or was mended), 1 something is wrong, 2 bad usage, no finished dataset or
+(--repair) a PDF that is missing, 3 the storage cannot be read.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from models.errors import BadSettings, ExitCode
 from models.settings import Settings
 from tasks import session
 from tasks.progress import Progress
+from tasks.repair import check_sources, repair
 from tasks.storage import Storage
-from tasks.verify import Problem, check_passwords, repair, settings_of_last_run, verify
+from tasks.verify import Problem, settings_of_last_run, verify
 
 WRONG = 1
 SHOWN = 20
@@ -63,7 +65,7 @@ def main(arguments: list[str]) -> int:
     settings = Settings.model_validate({**made_with, "output": given.output})
     try:
         run = session.begin(settings)
-        check_passwords(run, problems)
+        check_sources(run, problems)
         repair(run.output, problems)
     finally:
         session.end()

@@ -309,8 +309,8 @@ def _identify(run: Session, pdf: Pdf) -> Pdf:
     try:
         path = run.staging.fetch(pdf)
         try:
-            pdf = pdf.model_copy(update={"sha256": _ask(run, pdf, work.hash_file, path)})
-            facts = _ask(run, pdf, work.inspect, path, run.passwords(pdf))
+            pdf = pdf.model_copy(update={"sha256": ask(run, pdf, work.hash_file, path)})
+            facts = ask(run, pdf, work.inspect, path, run.passwords(pdf))
             return pdf.model_copy(update={"facts": facts, "key": run.keys.facts})
         finally:
             run.staging.release(pdf)
@@ -318,7 +318,18 @@ def _identify(run: Session, pdf: Pdf) -> Pdf:
         return pdf.model_copy(update={"fault": Fault.of(error), "key": run.keys.limits})
 
 
-def _ask(run: Session, pdf: Pdf, function: Callable[..., T], *args: Any) -> T:
+def ask(run: Session, pdf: Pdf, function: Callable[..., T], *args: Any) -> T:
+    """Have a worker do something with a whole PDF.
+
+    Args:
+        run: The session.
+        pdf: What it is about.
+        function: Importable without Prefect and torch.
+        args: Its arguments, the PDF's local path first.
+
+    Raises:
+        InputFault: It cannot.
+    """
     job = Job(pdf, str(args[0]), function, args, extra_s=pdf.size / SLOWEST_READ)
     ((_, answer),) = run.map([job])
     if isinstance(answer, InputFault):

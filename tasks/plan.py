@@ -44,9 +44,9 @@ class Estimate:
 def finished(run: Session, archive: list[Pdf]) -> Summary | None:
     """The summary of the run that made the output, if there is nothing left to do."""
     try:
-        state = json.loads(run.output.read(PUBLISHED))
+        state = json.loads(run.output.read(PUBLISHED))["state"]
         summary = Summary.model_validate_json(run.output.read(SUMMARY))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
     if state != _state(run, archive) or packed_size(run.output) is None:
         return None
@@ -54,8 +54,13 @@ def finished(run: Session, archive: list[Pdf]) -> Summary | None:
 
 
 def remember_published(run: Session, archive: list[Pdf]) -> None:
-    """Note down what the published files were made of, and how large they are."""
-    run.output.write(PUBLISHED, json.dumps(_state(run, archive)).encode())
+    """Note down what the published files were made of, and how large they are.
+
+    The settings stand in the summary, too; a repair needs them if that is damaged.
+    """
+    settings = run.settings.model_dump(mode="json")
+    published = {"state": _state(run, archive), "settings": settings}
+    run.output.write(PUBLISHED, json.dumps(published).encode())
 
 
 def estimate(run: Session, archive: list[Pdf]) -> Estimate:

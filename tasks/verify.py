@@ -5,19 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from models.errors import BadSettings, InputFault
-from models.records import Outcome, PageLine, Pdf, Record, Sample, Summary
-from tasks import work
-from tasks.dataset import MANIFEST, aside_name, read_all, read_samples
+from pydantic import ValidationError
+
+from models.errors import BadSettings
+from models.records import Outcome, PageLine, QuarantineLine, Record, Sample, Summary
+from models.settings import Settings
+from tasks.dataset import MANIFEST, aside_name, read_samples
 from tasks.discover import last_time
-from tasks.package import DATASET, PACKED, kept_manifest
+from tasks.package import DATASET, kept_manifest
 from tasks.progress import Progress
-from tasks.publish import PAGES, PUBLISHED, SUMMARY
-from tasks.session import Job, Session
+from tasks.publish import PAGES, PUBLISHED, QUARANTINE, SUMMARY
 from tasks.storage import Storage
+
+R = TypeVar("R", bound=Record)
 
 
 class Problem(Record):
@@ -46,64 +51,38 @@ def verify(output: Storage, progress: Progress) -> list[Problem]:
         FileNotFoundError: There is no finished dataset.
         StorageGone: It cannot be read.
     """
-    Summary.model_validate_json(output.read(SUMMARY))
-    samples = list(read_all(output))
+    problems = list(_check_summary(output.read(SUMMARY)))
+    samples, damaged = read_records(output, MANIFEST, Sample)
     progress.start(len(samples), "verifying")
-    problems: list[Problem] = []
     for sample in samples:
         problems += _check_sample(output, sample)
         progress.advance()
     progress.stop()
+    problems += damaged
+    problems += read_records(output, QUARANTINE, QuarantineLine)[1]
+    if damaged:
+        # Pages and ZIP can only be compared with a whole manifest.
+        return problems + read_records(output, PAGES, PageLine)[1]
     return [*problems, *_check_pages(output, samples), *_check_zip(output)]
 
 
-def repair(output: Storage, problems: list[Problem]) -> None:
-    """Take away what is wrong, so that the next run of extraction makes it again.
-
-    The records of finished pages stay; only files that are not what they should be go.
-    """
-    for problem in problems:
-        output.remove(problem.file_name)
-    for name in (PUBLISHED, PACKED):
-        output.remove(name)
-
-
-def check_passwords(run: Session, problems: list[Problem]) -> None:
-    """Make sure that the encrypted PDFs whose samples must be made again open.
-
-    Passwords are written nowhere, so that the settings of the last run lack them; extraction would
-    quarantine the pages, and the samples would be gone for good.
-
-    Raises:
-        BadSettings: One does not.
-        StorageGone: It cannot be read.
-    """
-    wrong = {problem.file_name for problem in problems}
-    needed = {
-        sample.pdf_sha256
-        for sample in read_all(run.output)
-        if wrong & {sample.file_name, aside_name(sample.file_name)}
-    }
-    for pdf in last_time(run.output):
-        if pdf.is_worked and pdf.sha256 in needed and pdf.facts and pdf.facts.encrypted:
-            _open(run, pdf)
-
-
-def _open(run: Session, pdf: Pdf) -> None:
-    try:
-        path = run.staging.fetch(pdf)
+def read_records(output: Storage, name: str, kind: type[R]) -> tuple[list[R], list[Problem]]:
+    """The records in the lines of a file, and the lines that hold none."""
+    records: list[R] = []
+    damaged: list[Problem] = []
+    for number, line in enumerate(output.lines(name), start=1):
         try:
-            job = Job(pdf, path, work.inspect, (path, run.passwords(pdf)))
-            ((_, answer),) = run.map([job])
-        finally:
-            run.staging.release(pdf)
-    except InputFault as error:
-        answer = error
-    if isinstance(answer, InputFault):
-        raise BadSettings(
-            f"{answer.message} Nothing was changed.",
-            "Give its password with --password and run the same command again.",
-        )
+            records.append(kind.model_validate_json(line))
+        except ValidationError:
+            damaged.append(Problem(file_name=name, what=f"is damaged in line {number}"))
+    return records, damaged
+
+
+def _check_summary(data: bytes) -> Iterator[Problem]:
+    try:
+        Summary.model_validate_json(data)
+    except ValidationError as error:
+        yield Problem(file_name=SUMMARY, what=f"is damaged: {error.errors()[0]['msg']}")
 
 
 def _check_sample(output: Storage, sample: Sample) -> Iterator[Problem]:
@@ -122,7 +101,10 @@ def _check_pages(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
     """Every page of the archive has one line, and the kept ones name the manifest's samples."""
     counts = {pdf.name: pdf.facts.page_count for pdf in last_time(output) if pdf.facts}
     expected = [(name, index) for name in sorted(counts) for index in range(counts[name])]
-    lines = [PageLine.model_validate_json(line) for line in output.lines(PAGES)]
+    lines, damaged = read_records(output, PAGES, PageLine)
+    if damaged:
+        yield from damaged
+        return
     if [(line.pdf, line.page_index) for line in lines] != expected:
         yield Problem(
             file_name=PAGES, what=f"has {len(lines)} lines; the archive has {len(expected)} pages"
@@ -138,7 +120,7 @@ def _check_zip(output: Storage) -> Iterator[Problem]:
             wrong = _first_difference(archive, output)
     except FileNotFoundError:
         wrong = "is missing"
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
         wrong = f"is damaged: {error}"
     if wrong:
         yield Problem(file_name=DATASET, what=wrong)
@@ -159,7 +141,22 @@ def _first_difference(archive: zipfile.ZipFile, output: Storage) -> str | None:
 
 
 def settings_of_last_run(output: Storage, passwords: Sequence[str] = ()) -> dict[str, Any]:
-    """The settings the dataset was made with, and passwords, which are not written there."""
-    settings: dict[str, Any] = json.loads(output.read(SUMMARY))["settings"]
-    settings["read"] |= {"passwords": list(passwords), "password_of": {}}
-    return settings
+    """The settings the dataset was made with, and passwords, which are not written there.
+
+    Raises:
+        FileNotFoundError: There is no finished dataset.
+        BadSettings: They are damaged in both places where they stand.
+    """
+    places = [output.read(SUMMARY)]
+    with suppress(FileNotFoundError):
+        places.append(output.read(PUBLISHED))
+    for data in places:
+        with suppress(ValueError, KeyError, TypeError):
+            settings: dict[str, Any] = json.loads(data)["settings"]
+            settings["read"] |= {"passwords": list(passwords), "password_of": {}}
+            Settings.model_validate(settings)
+            return settings
+    raise BadSettings(
+        f"{output.path(SUMMARY)} is damaged, and with it the settings of the last run.",
+        "Run python -m flows.extract with the settings the dataset was made with.",
+    )
