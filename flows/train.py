@@ -14,7 +14,7 @@ ends as it ends; the LoRA goes to BUNDLE/output/. Run again, it goes on from the
 checkpoint.
 
 Exit codes: 0 done, 2 bad usage or settings, a missing trainer, no GPU, 3 stopped and resumable (the
-trainer failed, disk full, output in use), 130 interrupted and resumable.
+trainer failed, a loss that is no number, disk full, output in use), 130 interrupted and resumable.
 """
 
 from __future__ import annotations

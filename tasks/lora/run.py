@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from prefect import task
 
 from models.errors import StorageRefused
+from models.handoff import Bundle, BundleSample
 from models.train import Trained, TrainSettings
 from tasks.captions.text import tidy
 from tasks.handoff.bundle import SIDECARS, read_bundle
@@ -30,7 +32,12 @@ def begin(settings: TrainSettings) -> Training | Launch:
         BadSettings: Bundle, base model or machine will not do.
         TrainerMissing: The trainer or a library is not installed.
     """
-    bundle, samples = read_bundle(Storage(settings.bundle))
+    return _begin(settings, *read_bundle(Storage(settings.bundle)))
+
+
+def _begin(
+    settings: TrainSettings, bundle: Bundle, samples: Sequence[BundleSample]
+) -> Training | Launch:
     if settings.by == "launch":
         return Launch(settings, bundle)
     return Training(settings, bundle, samples, Progress())
@@ -42,8 +49,10 @@ def train(settings: TrainSettings) -> Trained | None:
     Raises:
         StopRun: See :func:`begin`; or the training failed half-way and is resumable.
     """
-    ready = begin(settings)
-    _warn_of_empty(settings)
+    place = Storage(settings.bundle)
+    bundle, samples = read_bundle(place)
+    ready = _begin(settings, bundle, samples)
+    _warn_of_empty(place, bundle, samples, settings.by)
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(ready.output))
@@ -56,10 +65,10 @@ def train(settings: TrainSettings) -> Trained | None:
         return None
 
 
-def _warn_of_empty(settings: TrainSettings) -> None:
+def _warn_of_empty(
+    place: Storage, bundle: Bundle, samples: Sequence[BundleSample], by: str
+) -> None:
     """Say which captions somebody has emptied, and what is made of that."""
-    place = Storage(settings.bundle)
-    bundle, samples = read_bundle(place)
     if bundle.trainer not in SIDECARS:
         return
     sizes = place.names(bundle.images)
@@ -77,7 +86,7 @@ def _warn_of_empty(settings: TrainSettings) -> None:
             "them written.",
             f"{len(empty):,}",
             place.path(empty[0]),
-            used[settings.by],
+            used[by],
         )
 
 
