@@ -180,8 +180,9 @@ def test_what_nobody_waits_for_any_more_is_not_done(run: Session, tmp_path: Path
 
 def test_low_disk_stops_the_run(open_session: OpenSession, tmp_path: Path) -> None:
     run = open_session(tmp_path, tmp_path / "out", run={"disk_reserve_mb": 10_000_000})
-    with pytest.raises(DiskLow, match=f"free at {tmp_path}/out; 10000000 MB are reserved"):
+    with pytest.raises(DiskLow, match=f"free at {tmp_path}/out; 10000000 MB are reserved") as low:
         run.check_space()
+    assert "--run.disk-reserve-mb" in low.value.cure
     run = open_session(tmp_path, tmp_path / "out", run={"disk_reserve_mb": 0})
     run.check_space()
     with pytest.raises(DiskLow, match="1000000000 MB are needed"):
