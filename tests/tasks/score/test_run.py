@@ -112,6 +112,17 @@ def test_a_bad_file_costs_that_sample_with_its_reason(tmp_path: Path, score: Sco
     assert len(places(storage.url)["images"]) == 4
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_nothing_to_look_at_and_one_picture_many_times(tmp_path: Path, score: Score) -> None:
+    bad, same = Storage(str(tmp_path / "bad")), Storage(str(tmp_path / "same"))
+    make_dataset(bad, {f"v/p{n:04d}-1.jpg": b"nothing %d" % n for n in range(1, 4)}.items())
+    assert score(bad.url).verdict.dropped == {"unreadable": 3}
+    make_dataset(same, {f"v/p{n:04d}-1.jpg": jpeg(drawing(1)) for n in range(1, 10)}.items())
+    found = score(same.url, select=3, duplicates={"drop": False}).verdict
+    assert found.kept == 3 and found.spread.coverage == found.spread.vendi_all == 1
+    assert found.selection and found.selection.value == found.selection.bound == 1
+
+
 def test_only_what_is_new_is_embedded(tmp_path: Path, score: Score) -> None:
     storage = Storage(str(tmp_path / "out"))
     made = files(6)
