@@ -23,6 +23,7 @@ from models.settings import Run, Settings
 from tasks import session
 from tasks.decide import decide
 from tasks.discover import ARCHIVE, discover
+from tasks.ledger import to_line
 from tasks.plan import count_left
 from tasks.session import Session
 
@@ -63,8 +64,7 @@ def make(folder: Path, pdfs: int) -> None:
     (folder / "source").mkdir()
     run = session.begin(settings_for(folder))
     archive = [_finish(run, folder, number) for number in range(pdfs)]
-    lines = [pdf.model_dump_json().encode() + b"\n" for pdf in archive]
-    run.output.write(ARCHIVE, b"".join(lines))
+    run.output.write(ARCHIVE, b"".join(map(to_line, archive)))
     session.end()
 
 
@@ -80,6 +80,7 @@ def _finish(run: Session, folder: Path, number: int) -> Pdf:
         stamp=str(status.st_mtime_ns),
         sha256=sha256,
         facts=PdfFacts(page_count=PAGES_PER_PDF),
+        key=run.keys.facts,
         volume=path.stem,
     )
     looks = [

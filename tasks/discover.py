@@ -7,7 +7,6 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,14 +14,13 @@ from typing import Any, TypeVar
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 from prefect import task
-from pydantic import ValidationError
 from slugify import slugify
 
 from models.errors import BadSettings, InputFault, UnreadableFile
 from models.records import Fault, Pdf
 from models.settings import IN_URL, holds_password
 from tasks import session, work
-from tasks.ledger import STATE
+from tasks.ledger import STATE, from_line, to_line
 from tasks.lock import alone
 from tasks.places import ENVIRONMENT, filesystem
 from tasks.retry import RETRIED
@@ -300,8 +298,8 @@ def name_volumes(pdfs: list[Pdf], volumes: Mapping[str | None, str]) -> list[Pdf
 def last_time(output: Storage) -> Iterator[Pdf]:
     """What discovery found in the last run."""
     for line in output.lines(ARCHIVE):
-        with suppress(ValidationError):
-            yield Pdf.model_validate_json(line)
+        if pdf := from_line(line, Pdf):
+            yield pdf
 
 
 def _identify(run: Session, pdf: Pdf) -> Pdf:
@@ -338,8 +336,7 @@ def ask(run: Session, pdf: Pdf, function: Callable[..., T], *args: Any) -> T:
 
 
 def _remember(run: Session, pdfs: list[Pdf]) -> None:
-    lines = [pdf.model_dump_json().encode() + b"\n" for pdf in pdfs]
-    run.output.write(ARCHIVE, b"".join(lines))
+    run.output.write(ARCHIVE, b"".join(map(to_line, pdfs)))
 
 
 @task(name="discover", **RETRIED)

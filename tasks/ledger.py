@@ -4,6 +4,9 @@ Records of finished pages lie in small files named after their own content, belo
 each stage and PDF, each written in one atomic step after the files it vouches for. When a PDF is
 finished its records are put together in one file, so that 90,000 pages are read back in seconds.
 The order of writing never matters and a record read twice counts once.
+
+Each line begins with a checksum of the rest: a damaged one is as a missing one, and its work is
+done again, instead of another dataset being made of it.
 """
 
 from __future__ import annotations
@@ -11,16 +14,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from typing import Generic, TypeVar
+from zlib import crc32
 
 from pydantic import ValidationError
 
-from models.records import PageRecord
+from models.records import PageRecord, Record
 from tasks.storage import Storage
 
 STATE = ".intaglio"
 """Folder below the output that holds the ledger."""
 
 R = TypeVar("R", bound=PageRecord)
+L = TypeVar("L", bound=Record)
 
 
 class Ledger(Generic[R]):
@@ -44,17 +49,14 @@ class Ledger(Generic[R]):
     def load(self, pdf_sha256: str) -> dict[int, R]:
         """All records of a PDF, by page index.
 
-        A line that cannot be read (written by another version, say) is no record: its page is
-        simply worked again.
+        A line that cannot be read (damaged, or written by another version) is no record: its page
+        is simply worked again.
         """
         records: dict[int, R] = {}
         for name in self._files.get(pdf_sha256, []):
             for line in self._storage.lines(name):
-                try:
-                    record = self._record.model_validate_json(line)
-                except ValidationError:
-                    continue
-                records[record.page_index] = record
+                if record := from_line(line, self._record):
+                    records[record.page_index] = record
         return records
 
     def add(self, pdf_sha256: str, records: Iterable[R]) -> None:
@@ -78,5 +80,22 @@ class Ledger(Generic[R]):
         return len(self._files.get(pdf_sha256, [])) > 1
 
 
+def to_line(record: Record) -> bytes:
+    """A record as a line of the ledger: CRC-32 in hex, a space, JSON."""
+    data = record.model_dump_json().encode()
+    return b"%08x %b\n" % (crc32(data), data)
+
+
+def from_line(line: bytes, kind: type[L]) -> L | None:
+    """The record of a line; None if it is not as it was written, or another version wrote it."""
+    checksum, _, data = line.partition(b" ")
+    if checksum != b"%08x" % crc32(data):
+        return None
+    try:
+        return kind.model_validate_json(data)
+    except ValidationError:
+        return None
+
+
 def _encode(records: Iterable[R]) -> bytes:
-    return b"".join(record.model_dump_json().encode() + b"\n" for record in records)
+    return b"".join(map(to_line, records))

@@ -9,23 +9,23 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from importlib.metadata import version
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import cv2
 import numpy as np
 import PIL
 from prefect import task
 
-from models.errors import IntaglioError
+from models.errors import IntaglioError, StorageRefused
 from models.records import (
     Counts,
-    Cut,
     Fault,
     Outcome,
     PageLine,
+    PageRecord,
     Pdf,
     QuarantineLine,
     Record,
@@ -38,6 +38,8 @@ from tasks.decide import decide
 from tasks.ledger import STATE
 from tasks.retry import RETRIED
 from tasks.session import Session
+
+R = TypeVar("R", bound=PageRecord)
 
 PAGES = "pages.jsonl"
 QUARANTINE = "quarantine.jsonl"
@@ -143,7 +145,7 @@ def page_lines(run: Session, pdf: Pdf) -> Iterator[tuple[PageLine, list[Sample],
     if run.cuts.scattered(pdf.sha256):
         run.cuts.replace(pdf.sha256, cuts.values())
     for index in range(pdf.facts.page_count):
-        look = looks[index]
+        look = _standing(run, looks, index)
         if look.detection is None:
             fault = look.fault
             yield _line(pdf, index, Outcome.QUARANTINED, fault.kind if fault else "", {}), [], fault
@@ -154,7 +156,7 @@ def page_lines(run: Session, pdf: Pdf) -> Iterator[tuple[PageLine, list[Sample],
         if verdict.outcome is not Outcome.KEPT:
             yield _line(pdf, index, verdict.outcome, verdict.reason, measures), [], None
             continue
-        cut: Cut = cuts[index]
+        cut = _standing(run, cuts, index)
         if cut.fault:
             line = _line(pdf, index, Outcome.QUARANTINED, cut.fault.kind, measures)
         elif cut.samples:
@@ -165,6 +167,16 @@ def page_lines(run: Session, pdf: Pdf) -> Iterator[tuple[PageLine, list[Sample],
         samples = [sample.model_copy(update={"pdf": pdf.name}) for sample in cut.samples]
         names = [sample.file_name for sample in samples]
         yield line.model_copy(update={"samples": names}), samples, cut.fault
+
+
+def _standing(run: Session, records: Mapping[int, R], index: int) -> R:
+    """The record of a page; every page has one, unless somebody took it away."""
+    if index not in records:
+        raise StorageRefused(
+            f"Records of finished pages in {run.output.path(STATE)} vanished.",
+            "Keep this folder while a run is going on, and run the same command again.",
+        )
+    return records[index]
 
 
 def versions() -> dict[str, str]:

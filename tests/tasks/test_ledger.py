@@ -7,11 +7,12 @@ import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from models.records import Cut, Detection, Fault, Look, PageFacts, Region, RegionKind, Sample
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, to_line
 from tasks.storage import Storage
 from tests.tasks.conftest import tree
 
@@ -90,9 +91,13 @@ def test_a_kill_between_the_steps_of_replacing_loses_nothing(
 
 
 def test_lines_that_cannot_be_read_are_no_records(storage: Storage) -> None:
-    good = look(7).model_dump_json().encode()
-    newer = good[:-1] + b',"invented_later":1}'
-    bad = [b"", b"{", b"null", b"[]", b"\xff\xfe", good[:40], newer, b"\x00" * 10]
+    good = to_line(look(7)).rstrip()
+    data = good[9:]
+    newer = data[:-1] + b',"invented_later":1}'
+    sealed = b"%08x %b" % (crc32(newer), newer)
+    # As valid as the good one, but for the checksum.
+    other = good.replace(b'"page_index":7', b'"page_index":8')
+    bad = [b"", b"{", b"null", b"[]", b"\xff\xfe", good[:40], sealed, b"\x00" * 10, other, data]
     storage.write(f".intaglio/looks/{A}.jsonl", b"\n".join([*bad, good]))
     storage.write(f".intaglio/looks/{A}/notes.txt", b"what?")
     assert ledger(storage).load(A) == {7: look(7)}
@@ -168,10 +173,9 @@ def test_ninety_thousand_records_are_read_one_pdf_at_a_time(
     storage = Storage(str(tmp_path))
     book = ledger(storage)
     shas = [f"{n:064x}" for n in range(90)]
-    line = look(0).model_dump_json()
+    whole = b"".join(to_line(look(n)) for n in range(1000))
     for sha in shas:
-        lines = [line.replace('"page_index":0', f'"page_index":{n}') for n in range(1000)]
-        storage.write(f".intaglio/looks/{sha}.jsonl", "\n".join(lines).encode() + b"\n")
+        storage.write(f".intaglio/looks/{sha}.jsonl", whole)
     begun = time.monotonic()
     book = ledger(storage)
     assert sum(len(book.load(sha)) for sha in shas) == 90_000

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import string
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from models.errors import DiskLow
+from models.errors import DiskLow, StorageRefused
 from models.records import Cut, Look
 from tasks import extract, triage
 from tasks.discover import discover
 from tasks.extract import Group, extract_pages
-from tasks.ledger import Ledger
+from tasks.ledger import STATE, Ledger
 from tasks.publish import publish
 from tasks.session import Session
 from tasks.storage import Storage
+from tests.faults import stages
 from tests.tasks.conftest import MakePdf, OpenSession, tree
 from tests.tasks.staged import lines, read_published, work
 
@@ -194,3 +197,45 @@ def test_a_page_whose_worker_was_killed_from_outside_gets_another_chance(
     assert {line["kind"] for line in lines(run.output, "quarantine.jsonl")} == {"worker_killed"}
     again = open_session(tmp_path / "a.pdf", tmp_path / "out")
     assert len(triage.triage(again, pdf)) == 1 and again.looked == 2
+
+
+def test_a_garbled_ledger_gives_the_same_dataset(tmp_path: Path) -> None:
+    """Bytes that change a volume's name or a figure are as bad as those that are no JSON."""
+    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
+    stages.work(settings)
+    before = stages.tree(tmp_path / "out")
+    dice = random.Random(5)
+    for chosen in (string.ascii_lowercase.encode(), bytes(range(256))) * 2:
+        ledger = sorted((tmp_path / "out" / ".intaglio").rglob("*.jsonl"))
+        assert len(ledger) > 4
+        for path in ledger:
+            data = bytearray(path.read_bytes())
+            for _ in range(20):
+                data[dice.randrange(len(data))] = dice.choice(chosen)
+            path.write_bytes(data)
+        stages.work(settings)
+        assert stages.tree(tmp_path / "out") == before
+    path = tmp_path / "out" / ".intaglio" / "archive.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"volume":"three"', b'"volume":"thrae"'))
+    stages.work(settings)
+    assert stages.tree(tmp_path / "out") == before
+
+
+def test_a_ledger_that_is_removed_in_mid_run_stops_the_run_which_can_be_resumed(
+    source: Path, output: str, open_session: OpenSession
+) -> None:
+    reference = open_session(source, output + "-reference")
+    work(reference)
+    run = open_session(source, output)
+    archive = discover(run)
+    for pdf in archive:
+        if pdf.is_worked:
+            for page in triage.triage(run, pdf):
+                extract_pages(run, Group(pdf, [page]))
+    state = run.output.path(STATE)
+    run.output.fs.rm(state, recursive=True)
+    with pytest.raises(StorageRefused, match=f"{STATE} vanished"):
+        publish(run, archive)
+    again = open_session(source, output)
+    work(again)
+    assert read_published(again.output) == read_published(reference.output)
