@@ -103,7 +103,7 @@ def extract_pages(run: Session, group: Group) -> int:
             if len(unsaved) >= SAVE_EVERY or monotonic() - saved > SAVE_EVERY_S:
                 run.cuts.add(pdf.sha256, unsaved)
                 unsaved, saved = [], monotonic()
-            run.count(cut=1, written=sum(sample.bytes for sample in cut.samples))
+            run.count(cut=1)
             run.progress.advance(1, kept=bool(cut.samples))
     finally:
         run.staging.release(pdf)

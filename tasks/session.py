@@ -110,7 +110,7 @@ class Session:
         )
         self._budget = PixelBudget(affordable_pixels())
         self._counts = threading.Lock()
-        self.looked = self.cut = self._killed = self._written = 0
+        self.looked = self.cut = self._killed = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
         self._scratch = Path(run.scratch or tempfile.gettempdir())
         self.staging = Staging(
@@ -142,12 +142,11 @@ class Session:
         ]
         return tuple(word.get_secret_value() for word in (*own, *read.passwords))
 
-    def count(self, looked: int = 0, cut: int = 0, written: int = 0) -> None:
-        """Count pages worked, and bytes of samples written, in this run."""
+    def count(self, looked: int = 0, cut: int = 0) -> None:
+        """Count pages worked in this run."""
         with self._counts:
             self.looked += looked
             self.cut += cut
-            self._written += written
 
     def map(self, jobs: Iterable[Job[T]]) -> Iterator[tuple[Job[T], T | InputFault]]:
         """Have the workers do jobs; a few are under way at a time.
@@ -239,7 +238,7 @@ class Session:
     def outlook(self) -> str:
         """How much room the rest is likely to take, as a sentence; empty if there is no telling."""
         done, total = self.progress.done, self.progress.total
-        samples = sum(self.images.values()) + self._written
+        samples = sum(sample_files(self.output).values())
         if not (done and samples) or self.progress.stage != "pages":
             return ""
         whole = samples * total // done

@@ -189,6 +189,26 @@ def test_low_disk_stops_the_run(open_session: OpenSession, tmp_path: Path) -> No
         run.check_space(10**9 << 20)
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_the_room_the_rest_needs_is_told_from_what_is_written(
+    resumed: bool, open_session: OpenSession, tmp_path: Path
+) -> None:
+    run = open_session(tmp_path, tmp_path / "out")
+    if resumed:
+        run.output.write("images/v/p0001-1.jpg", bytes(600))
+        assert run.images
+    else:
+        run.count(cut=1)
+        run.output.write("images/v/p0001-1.jpg", bytes(600))
+    run.output.write("images/v/p0002-1.jpg", bytes(400))
+    run.progress.start(10)
+    assert run.outlook() == ""
+    run.progress.advance(2, kept=2)
+    # 5 kB of samples, of which 1 is there, and as much for the ZIP.
+    assert "About 9.0 kB more are needed" in run.outlook()
+    assert "2 of 10 pages are done" in run.outlook()
+
+
 def test_a_run_that_ended_does_not_come_back(tmp_path: Path) -> None:
     settings = Settings(source="a", output=str(tmp_path), run={"workers": 1})
     try:
