@@ -71,6 +71,12 @@ def named_errors(what: str, absent: str = "") -> Iterator[None]:
         # Where no server refused it, no credentials would help.
         cure = None if _answer(error) else RIGHTS
         raise StorageRefused(f"Not allowed while {what}: {_reason(error)}.", cure) from error
+    except IsADirectoryError as error:
+        at = f" ({error.filename})" if error.filename else ""
+        raise StorageRefused(
+            f"Failed while {what}: a folder lies where a file belongs{at}.",
+            "Remove or rename this folder, and run the same command again.",
+        ) from error
     except OSError as error:
         if error.errno in FULL:
             raise DiskLow(f"No space left while {what}.") from error

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows import verify as flow
-from models.errors import BadSettings
+from models.errors import BadSettings, StorageRefused
 from tasks.progress import Progress
 from tasks.storage import Storage
 from tasks.verify import verify
@@ -172,3 +172,25 @@ def test_without_any_settings_the_command_to_run_is_said(places: Places) -> None
         repair(output)
     assert "flows.extract" in caught.value.cure
     assert tree(output) == before
+
+
+def test_a_folder_where_a_sample_belongs_is_named_with_its_cure(
+    places: Places, made: Places
+) -> None:
+    source, output = places
+    path = samples_of(output, "three")[0]
+    path.unlink()
+    path.mkdir()
+    (path / "mine.txt").write_text("kept")
+    for act in (
+        lambda: flow.main(["--output", str(output)]),
+        lambda: repair(output),
+        lambda: work(settings_for(source, output)),
+    ):
+        with pytest.raises(StorageRefused, match="a folder lies where a file belongs") as caught:
+            act()
+        assert str(path) in caught.value.message and "Remove" in caught.value.cure
+        assert (path / "mine.txt").exists()
+    shutil.rmtree(path)
+    assert repair(output) == 0
+    assert path.read_bytes() == (made[1] / "images" / "three" / path.name).read_bytes()
