@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import signal
@@ -22,7 +23,7 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
-from models.errors import BadSettings, ExitCode, IntaglioError, StopRun
+from models.errors import BadSettings, ExitCode, IntaglioError, ServerGone, StopRun
 from models.settings import Group, Settings, holds_password, with_preset
 from tasks.orphans import end_orphans, mark_children
 
@@ -185,8 +186,37 @@ def tree_of(command: CommandLine, kind: type[S]) -> S:
     return kind.model_construct(**fields)  # type: ignore[return-value]
 
 
+class _Pipe(io.FileIO):
+    """Standard output or error whose reader may leave, as ``head`` does: the run goes on."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return len(data)
+
+
+def _let_readers_leave() -> None:
+    """Let nobody who stops reading what we say end the run, or change its exit code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and stream is getattr(sys, f"__{name}__"):
+            stream.flush()
+            pipe = _Pipe(stream.fileno(), "w", closefd=False)
+            at_once = stream.write_through  # python -u
+            quiet = io.TextIOWrapper(
+                pipe if at_once else io.BufferedWriter(pipe),
+                stream.encoding,
+                stream.errors,
+                line_buffering=stream.line_buffering,
+                write_through=at_once,
+            )
+            setattr(sys, name, quiet)
+
+
 def run_command(main: Callable[[list[str]], int]) -> int:
     """Run a flow's main function, and turn whatever happens into an exit code."""
+    _let_readers_leave()
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, _interrupt)
@@ -213,18 +243,13 @@ def _exit_code(main: Callable[[list[str]], int]) -> int:
             exec("")
             say("Interrupted; the same command goes on from here.")
             return ExitCode.INTERRUPTED
-        if isinstance(error, IntaglioError):
-            say(f"{error.message}\n{error.cure}")
-            return error.exit_code if isinstance(error, StopRun) else 1
-        if not server_is_gone(error):
-            raise
-        say(
-            f"Prefect's server at {os.environ.get('PREFECT_API_URL')} does not answer, or only "
-            "with errors.\n"
-            "Start it anew (prefect server start), or unset PREFECT_API_URL to run without one;\n"
-            "the same command goes on from here."
-        )
-        return ExitCode.STOPPED
+        if not isinstance(error, IntaglioError):
+            if not server_is_gone(error):
+                raise
+            url = os.environ.get("PREFECT_API_URL")
+            error = ServerGone(f"Prefect's server at {url} does not answer, or only with errors.")
+        say(f"{error.message}\n{error.cure}")
+        return error.exit_code if isinstance(error, StopRun) else 1
 
 
 def say(text: str) -> None:

@@ -107,6 +107,16 @@ class OutputInUse(StopRun):
     cure = "Wait for the other run to end, stop it, or choose another output."
 
 
+class ServerGone(StopRun):
+    """Prefect's server cannot be reached, or only fails."""
+
+    kind = "server_gone"
+    cure = (
+        "Start it anew (prefect server start), or unset PREFECT_API_URL to run without one; the "
+        "same command goes on from here."
+    )
+
+
 class InputFault(IntaglioError):
     """One PDF or one page cannot be worked; it is quarantined and the run goes on."""
 

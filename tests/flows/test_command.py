@@ -326,3 +326,40 @@ sys.exit(run_command(main))
     assert ended.returncode == 130, ended.stderr
     assert "goes on from here" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_reader_that_leaves_does_not_change_the_exit_code(code: int, tmp_path: Path) -> None:
+    (tmp_path / "talks.py").write_text(
+        f"""import sys, time
+from pathlib import Path
+from rich.console import Console
+from flows.command import run_command, say
+from models.errors import DiskLow
+def main(arguments):
+    for number in range(3):
+        print("one", flush=True)
+        say("two")
+        Console().print("three")
+        time.sleep(1)
+    Path("done").touch()
+    if {code}:
+        raise DiskLow("Only 3 MB")
+    print("four")
+    return 0
+sys.exit(run_command(main))
+"""
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "talks"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "errors").open("wb"),
+    )
+    assert process.stdout and process.stdout.readline() == b"one\n"
+    process.stdout.close()
+    assert process.wait(timeout=120) == code
+    assert (tmp_path / "done").exists()
+    told = (tmp_path / "errors").read_text()
+    assert "BrokenPipe" not in told and "Traceback" not in told, told
