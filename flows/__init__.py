@@ -34,15 +34,17 @@ for _name, _value in _QUIET.items():
 
 
 def _can_write(folder: Path) -> bool:
-    """Whether a folder can be written, or made."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    """Whether a folder can be made and written: for root, some only fail when it comes to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 # Where the home folder cannot be written, Prefect would try for three minutes and give up.
 # A user the system does not know, in a container, has none.
 _home = os.path.expanduser("~")
-_has_home = _home != "~" and _can_write(Path(_home) / ".prefect")
-if "PREFECT_HOME" not in os.environ and not _has_home:
+if "PREFECT_HOME" not in os.environ and (_home == "~" or not _can_write(Path(_home) / ".prefect")):
     os.environ["PREFECT_HOME"] = str(Path(tempfile.gettempdir()) / f"prefect-{os.getuid()}")

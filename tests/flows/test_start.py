@@ -86,3 +86,18 @@ def test_a_user_without_a_home_gets_one_for_prefect() -> None:
     if "ModuleNotFoundError" in done.stderr or "PermissionError" in done.stderr:
         pytest.skip("the project lies where nobody else may read it")
     assert done.stdout.endswith("/prefect-54321\n"), done.stderr
+
+
+def test_a_home_that_cannot_be_written_after_all_is_not_prefect_s(tmp_path: Path) -> None:
+    """Root may write everywhere, it seems, until it comes to it."""
+    (tmp_path / "file").touch()
+    for home in ("/proc/nobody", str(tmp_path / "file" / "below")):
+        environment = {k: v for k, v in os.environ.items() if k != "PREFECT_HOME"}
+        done = subprocess.run(
+            [sys.executable, "-c", "import flows, os; print(os.environ['PREFECT_HOME'])"],
+            cwd=ROOT,
+            env={**environment, "HOME": home},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.endswith(f"/prefect-{os.getuid()}\n"), done.stderr
