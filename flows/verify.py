@@ -27,7 +27,7 @@ from models.errors import BadSettings, ExitCode
 from models.settings import Settings
 from tasks import session
 from tasks.progress import Progress
-from tasks.repair import check_sources, repair
+from tasks.repair import check_sources, not_made_again, repair
 from tasks.storage import Storage
 from tasks.verify import Problem, settings_of_last_run, verify
 
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
         session.end()
     print("Starting Prefect ...", file=sys.stderr)
     extract(settings)
-    show(left := check(output))
+    show(left := [*not_made_again(output, problems), *check(output)])
     return WRONG if left else ExitCode.OK
 
 

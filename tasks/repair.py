@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from models.errors import BadSettings, EncryptedPdf, InputFault
 from models.records import Pdf, Sample
 from tasks import work
-from tasks.dataset import MANIFEST, aside_name
+from tasks.dataset import ASIDE, IMAGES, MANIFEST, aside_name, image_name
 from tasks.discover import ask, discover, last_time
 from tasks.package import PACKED
-from tasks.publish import PUBLISHED, SUMMARY
+from tasks.publish import PAGES, PUBLISHED, SUMMARY
 from tasks.session import Session
 from tasks.storage import Storage
 from tasks.verify import Problem, read_records
@@ -38,6 +38,24 @@ def repair(output: Storage, problems: list[Problem]) -> None:
             output.remove(problem.file_name)
     for name in (PUBLISHED, PACKED):
         output.remove(name)
+
+
+def not_made_again(output: Storage, problems: list[Problem]) -> list[Problem]:
+    """The samples that were taken away and did not come back.
+
+    Args:
+        output: The dataset after its repair.
+        problems: What was wrong before.
+    """
+    samples, _ = read_records(output, MANIFEST, Sample)
+    back = {sample.file_name for sample in samples}
+    what = f"could not be made again; {PAGES} says why"
+    return [
+        Problem(file_name=problem.file_name, what=what)
+        for problem in problems
+        if problem.file_name.startswith((f"{IMAGES}/", f"{ASIDE}/"))
+        and image_name(problem.file_name) not in back
+    ]
 
 
 def check_sources(run: Session, problems: list[Problem]) -> None:

@@ -163,6 +163,19 @@ def test_a_broken_summary_is_mended_with_the_settings_of_the_last_run(
     assert again | {"output": ""} == settings | {"output": ""}
 
 
+def test_a_sample_that_does_not_come_back_is_said(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, output = places
+    name = samples_of(output, "three")[0].relative_to(output)
+    damage(output / name)
+    summary = json.loads((output / "summary.json").read_bytes())
+    summary["settings"]["fit"]["min_side"] = 2000
+    (output / "summary.json").write_text(json.dumps(summary))
+    assert repair(output) == 1
+    assert f"{name} could not be made again" in " ".join(capsys.readouterr().out.split())
+
+
 def test_without_any_settings_the_command_to_run_is_said(places: Places) -> None:
     _, output = places
     (output / "summary.json").write_bytes(b"{")
