@@ -110,7 +110,7 @@ class Session:
         )
         self._budget = PixelBudget(affordable_pixels())
         self._counts = threading.Lock()
-        self.looked = self.cut = self._killed = 0
+        self.looked = self.cut = self._kept = self._killed = 0
         place = hashlib.sha256(self.output.url.encode()).hexdigest()[:12]
         self._scratch = Path(run.scratch or tempfile.gettempdir())
         self.staging = Staging(
@@ -142,10 +142,11 @@ class Session:
         ]
         return tuple(word.get_secret_value() for word in (*own, *read.passwords))
 
-    def count(self, looked: int = 0, cut: int = 0) -> None:
-        """Count pages worked in this run."""
+    def count(self, looked: int = 0, kept: int = 0, cut: int = 0) -> None:
+        """Count pages looked at, found to be kept, and cut in this run."""
         with self._counts:
             self.looked += looked
+            self._kept += kept
             self.cut += cut
 
     def map(self, jobs: Iterable[Job[T]]) -> Iterator[tuple[Job[T], T | InputFault]]:
@@ -237,11 +238,13 @@ class Session:
 
     def outlook(self) -> str:
         """How much room the rest is likely to take, as a sentence; empty if there is no telling."""
-        done, total = self.progress.done, self.progress.total
+        done, total, cut = self.progress.done, self.progress.total, self.progress.kept
         samples = sum(sample_files(self.output).values())
-        if not (done and samples) or self.progress.stage != "pages":
+        if not (cut and samples) or self.progress.stage != "pages":
             return ""
-        whole = samples * total // done
+        # Triage runs ahead: the pages it dropped are done, those it kept wait to be cut.
+        waiting = self._kept - self.cut
+        whole = samples * (cut + waiting) * total // (cut * (done + waiting))
         return (
             f" About {naturalsize(2 * whole - samples)} more are needed at {self.output.url}: "
             f"{done:,} of {total:,} pages are done, and the ZIP takes as much as the samples."

@@ -61,6 +61,7 @@ def triage(run: Session, pdf: Pdf) -> list[PageToCut]:
         # Records that no longer hold go before any of their files is overwritten.
         run.cuts.replace(pdf.sha256, valid)
     kept = sum(bool(cut.samples) for cut in valid)
+    run.count(kept=len(pages))
     run.progress.advance(len(finished), kept, resumed=len(finished & earlier))
     return pages
 

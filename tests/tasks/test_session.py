@@ -207,6 +207,10 @@ def test_the_room_the_rest_needs_is_told_from_what_is_written(
     # 5 kB of samples, of which 1 is there, and as much for the ZIP.
     assert "About 9.0 kB more are needed" in run.outlook()
     assert "2 of 10 pages are done" in run.outlook()
+    # Triage dropped two more, and found four that wait to be cut: 6 kept pages of 8.
+    run.progress.advance(2)
+    run.count(kept=4 + run.cut)
+    assert "About 6.5 kB more are needed" in run.outlook()
 
 
 def test_a_run_that_ended_does_not_come_back(tmp_path: Path) -> None:
