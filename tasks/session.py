@@ -276,10 +276,12 @@ class Session:
         reserve = self.settings.run.disk_reserve_mb
         free = place.free_bytes()
         if free is not None and free - needed < reserve * MB:
-            wanted = f", {needed // MB} MB are needed" if needed else ""
+            wanted = f", {needed / MB:.1f} MB are needed" if needed else ""
+            lower = ", or lower --run.disk-reserve-mb," if reserve else ""
             raise DiskLow(
-                f"Only {free // MB} MB are free at {place.url}{wanted}; {reserve} MB are reserved.",
-                "Free some space, or lower --run.disk-reserve-mb, and run the same command again.",
+                f"Only {free / MB:.1f} MB are free at {place.url}{wanted}; "
+                f"{reserve} MB are reserved.",
+                f"Free some space{lower} and run the same command again.",
             )
 
 

@@ -115,7 +115,7 @@ def test_full_scratch_stops_the_run_until_there_is_room(
     settings = settings_for(archive, tmp_path / "out")
     run = settings.run.model_copy(update={"scratch": str(scratch)})
     settings = settings.model_copy(update={"source": "memory://in", "run": run})
-    full = fill(settings, grow, range(4, 400, 4), "left in scratch")
+    full = fill(settings, grow, range(4, 400, 4), "scratch")
     assert tree(tmp_path / "out") == reference
     assert full > 1
     outcome = f"{full} stopped with 3; {SAME}"
