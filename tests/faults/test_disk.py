@@ -137,6 +137,7 @@ def test_free_space_is_watched_before_it_is_gone(
     assert tree(output) == reference
 
 
+@pytest.mark.nightly
 def test_the_user_is_told_how_much_room_the_rest_takes(
     demo: Path, extract: Callable[..., tuple[int, str]], disk: MountDisk, tmp_path: Path
 ) -> None:

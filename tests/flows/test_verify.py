@@ -131,6 +131,7 @@ def test_no_dataset_is_bad_usage(verify: Verify, tmp_path: Path) -> None:
     assert code == 2 and "no finished dataset" in printed and "Traceback" not in printed
 
 
+@pytest.mark.nightly
 def test_samples_of_an_encrypted_pdf_are_made_again_with_its_password_only(
     extract: Callable, verify: Verify, tmp_path: Path
 ) -> None:

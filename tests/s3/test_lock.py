@@ -141,6 +141,7 @@ def test_of_many_that_take_over_at_once_one_gets_it(bucket: Storage) -> None:
     assert all(str(os.getpid()) in each for each in refused)
 
 
+@pytest.mark.nightly
 def test_shards_live_side_by_side_and_with_nobody_else(bucket: Storage) -> None:
     with holder(bucket, "1/3"), locked(bucket, "2/3"), locked(Storage(bucket.url), "3/3"):
         for other in ("", "1/3", "1/2", "2/4"):
