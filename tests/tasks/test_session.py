@@ -185,7 +185,7 @@ def test_low_disk_stops_the_run(open_session: OpenSession, tmp_path: Path) -> No
     assert "--run.disk-reserve-mb" in low.value.cure
     run = open_session(tmp_path, tmp_path / "out", run={"disk_reserve_mb": 0})
     run.check_space()
-    with pytest.raises(DiskLow, match="1000000000.0 MB are needed"):
+    with pytest.raises(DiskLow, match=r"1000000000\.0 MB are needed"):
         run.check_space(10**9 << 20)
 
 
