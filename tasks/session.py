@@ -342,11 +342,9 @@ def end() -> None:
     """Close the session and give back what it holds."""
     global _current
     with _current_lock:
-        if _current is not None:
-            session, _current = _current, None
-            try:
+        session, _current = _current, None
+        try:
+            if session is not None:
                 session.close()
-            finally:
-                _held.close()
-        else:
+        finally:
             _held.close()

@@ -88,7 +88,7 @@ def hand_over(
     named = name_samples(samples, captions)
     check(settings.trainers, named)
     place = while_ours(Storage(settings.place), dataset)
-    _check_space(settings, place, sum(sample.bytes for sample in samples))
+    _check_space(settings, dataset, place, sum(sample.bytes for sample in samples))
     write_captions(dataset, captions)
     adopt_edits(settings, dataset)
     if stale := stale_bundles(settings, [sample.caption for sample in named]):
@@ -104,9 +104,9 @@ def hand_over(
     place.write(PLOT, plot(found))
 
 
-def _check_space(settings: HandoffSettings, place: Storage, size: int) -> None:
+def _check_space(settings: HandoffSettings, dataset: Storage, place: Storage, size: int) -> None:
     free = place.free_bytes()
-    linked = one_filesystem(Storage(settings.dataset), place)
+    linked = one_filesystem(dataset, place)
     copies = sum(
         COPIES.get(name, 1) * ((not linked or name == "webdataset") + settings.zip)
         for name in settings.trainers

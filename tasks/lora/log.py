@@ -161,31 +161,29 @@ class Log:
 
     def register(self, files: Mapping[str, bytes], tags: dict[str, str]) -> None:
         """Hand the finished files over, and register them as a version of a model."""
-        if self._client is None:
-            return
-        from mlflow.exceptions import MlflowException
-
-        try:
-            self._register(files, tags)
-        except (MlflowException, OSError) as error:
-            self._lose(error)
+        if self._client is not None:
+            with self._unless_lost():
+                self._register(files, tags)
 
     def _tell(self, method: str, *arguments: Any, **named: Any) -> None:
-        """Tell MLflow, if there is one; a server that is lost costs a warning, not the training."""
-        if self._client is None:
-            return
+        """Tell MLflow, if there is one."""
+        if self._client is not None:
+            with self._unless_lost():
+                getattr(self._client, method)(*arguments, **named)
+
+    @contextmanager
+    def _unless_lost(self) -> Iterator[None]:
+        """A server that is lost costs a warning, not the training."""
         from mlflow.exceptions import MlflowException
 
         try:
-            getattr(self._client, method)(*arguments, **named)
+            yield
         except (MlflowException, OSError) as error:
-            self._lose(error)
-
-    def _lose(self, error: Exception) -> None:
-        self._client = None
-        # A database that MLflow brings up to date has all loggers there are switched off (Alembic).
-        logger.disabled = False
-        logger.warning("MLflow is lost, and the training goes on without it: %s", error)
+            self._client = None
+            # A database that MLflow brings up to date has all loggers there are switched off
+            # (Alembic).
+            logger.disabled = False
+            logger.warning("MLflow is lost, and the training goes on without it: %s", error)
 
     def _register(self, files: Mapping[str, bytes], tags: dict[str, str]) -> None:
         import tempfile
