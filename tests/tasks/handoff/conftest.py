@@ -94,3 +94,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = hand_over_all(dataset, license="cc0-1.0", notes="Scans of a library.")
     assert {path.name for path in place.iterdir() if path.is_dir()} == {*TRAINERS}
     return place
+
+
+def sidecar(place: Path, trainer: str, number: int) -> Path:
+    return place / trainer / "images" / f"ladies-mirror-1887-03-p{number:04d}-1.txt"
