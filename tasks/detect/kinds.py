@@ -19,6 +19,13 @@ Of 73 loose illustrations at three sizes and the pictures of the labelled pages,
 together name 23 % of the photographs and 3 % of the engravings."""
 TONED = 0.25
 """Least share of pixels between ink and paper that lie in soft transitions."""
+FAINT = 0.7
+"""Light that the darkest ink of a picture gives back, as a share of the paper's, above which a
+picture without strokes is no print at all: something shows through the paper, or a plate has come
+off on the leaf that faces it. Such a ghost among the labelled pages has 0.75; of the woodcuts, the
+palest 0.69."""
+SOFT = 0.4
+"""Most fine detail in such a ghost (0.26); pale woodcuts have 0.48 to 0.62."""
 SYMMETRY_SIZE = 96
 """Pixels on the longer side at which mirror images are compared: shapes count, strokes do not."""
 SIZE = 380
@@ -26,13 +33,16 @@ SIZE = 380
 
 
 def picture_kind(gray: Gray, box: PixelBox) -> RegionKind:
-    """Line art or photograph."""
+    """Line art or photograph; other if it is the ghost of a picture on another leaf."""
     x0, y0, x1, y1 = box
     part = fit(gray[y0:y1, x0:x1], SIZE)
-    low, high = np.percentile(part, (1, 99))
+    low, ink, paper, high = np.percentile(part, (1, 2, 95, 99))
     tone = np.clip((part - low) / max(40.0, high - low), 0, 1).astype(np.float32)
     detail = float((tone - cv2.GaussianBlur(tone, (0, 0), 1.5)).std())
-    if detail >= SMOOTH * float(tone.std()):
+    contrast = float(tone.std())
+    if ink > FAINT * paper and detail < SOFT * contrast:
+        return RegionKind.OTHER
+    if detail >= SMOOTH * contrast:
         return RegionKind.ENGRAVING
     slope = cv2.magnitude(cv2.Sobel(tone, cv2.CV_32F, 1, 0), cv2.Sobel(tone, cv2.CV_32F, 0, 1))
     soft = float(((slope < 0.6) & (tone > 0.12) & (tone < 0.85)).mean())

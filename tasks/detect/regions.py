@@ -62,7 +62,8 @@ def measure(gray: Gray, maps: NDArray[np.float32]) -> Detection:
     regions = [] if page.blank else find_regions(page, maps)
     areas = {"picture_area": 0.0, "ornament_area": 0.0, "ruled_area": 0.0}
     for region in regions:
-        areas[_AREA_OF[region.kind]] += area(region.box)
+        if region.kind in _AREA_OF:
+            areas[_AREA_OF[region.kind]] += area(region.box)
     return Detection(
         score=areas["picture_area"],
         measures={

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
 from models.records import Region, RegionKind
 from tasks.detect.boxes import merge_close, overlap, reading_order
 from tasks.detect.halftone import find_screen
-from tasks.detect.kinds import ruled_kind, symmetry
+from tasks.detect.kinds import picture_kind, ruled_kind, symmetry
 from tasks.detect.page import find_border, fit, flatten, read_ink, to_gray8
 from tests.tasks.detect.drawn import halftone, text_page, with_dark_border, with_engraving
 
@@ -71,6 +72,17 @@ def test_hatching_text_and_small_pictures_have_no_screen() -> None:
     assert find_screen(engraving) is None
     assert find_screen(text_page()) is None
     assert find_screen(halftone(5.0, (100, 100))) is None
+
+
+def test_what_shows_through_from_another_leaf_is_no_picture() -> None:
+    box = (180, 420, 620, 760)
+    printed = with_engraving(text_page(), box)
+    blank = np.full_like(printed, 255)
+    pale = np.where(printed < 255, 160 + printed // 4, 255).astype(np.uint8)
+    ghost = cv2.addWeighted(cv2.GaussianBlur(printed, (0, 0), 6), 0.3, blank, 0.7, 0)
+    assert picture_kind(printed, box) == RegionKind.ENGRAVING
+    assert picture_kind(pale, box) == RegionKind.ENGRAVING
+    assert picture_kind(ghost.astype(np.uint8), box) == RegionKind.OTHER
 
 
 def test_symmetry_tells_a_mirrored_ornament_from_a_scene() -> None:
