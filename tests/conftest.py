@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = Path(os.environ.get("INTAGLIO_CORPUS", ROOT.parent / "shared" / "corpus"))
+
+
+def pytest_configure() -> None:
+    """Have the commands that tests start hear an interrupt, though a shell's ``&`` silenced it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
