@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import time
 import zipfile
 
 import pytest
@@ -17,6 +15,7 @@ from tasks.handoff.place import place as put
 from tasks.lock import locked
 from tasks.progress import Progress
 from tasks.storage import Storage
+from tests.s3.conftest import take_over
 from tests.tasks.handoff.conftest import hand_over_all, make_dataset
 
 
@@ -46,9 +45,7 @@ def test_a_hand_off_that_lost_its_dataset_writes_nothing_more(
     dataset = make_dataset(bucket.url, sizes=[(64, 64), (64, 96)])
     with locked(dataset):
         hand_over_all(dataset, trainers=[trainer])
-        (mine,) = dataset.names(".intaglio/leases")
-        Storage(bucket.url).write(mine, json.dumps({"host": "elsewhere", "pid": 7}).encode())
-        time.sleep(1)
+        take_over(dataset)
         before = Storage(f"{bucket.url}/bundles").names("")
         settings = HandoffSettings(dataset=bucket.url)
         place = bundle_place(settings, trainer)

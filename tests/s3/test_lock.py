@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from tasks import lease
 from tasks.lease import Lease
 from tasks.lock import alone, locked
 from tasks.storage import Storage
+from tests.s3.conftest import take_over
 from tests.services.proxy import Fault, Proxy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,11 +95,7 @@ def test_whoever_slept_through_the_end_of_its_lease_stops(
         bucket.write("file", b"old")
         monkeypatch.setattr(lease, "_machine", lambda: "another machine")
         theirs = Storage(bucket.url)
-        mine = next(iter(bucket.names(".intaglio/leases")))
-        bucket.fence = lambda: None
-        bucket.write(mine, json.dumps({"host": "elsewhere", "pid": 7}).encode())
-        bucket.fence = still_ours
-        time.sleep(1.5)
+        mine = take_over(bucket)
         for change in (
             lambda: bucket.write("file", b"new"),
             lambda: bucket.remove("file"),
@@ -251,9 +247,7 @@ def test_a_run_ends_in_time_though_its_lease_cannot_be_given_back(
 def test_the_storage_that_is_locked_is_fenced(bucket: Storage) -> None:
     with locked(bucket):
         bucket.write("a", b"x")
-        (mine,) = bucket.names(".intaglio/leases")
-        Storage(bucket.url).write(mine, json.dumps({"host": "elsewhere", "pid": 7}).encode())
-        time.sleep(1.5)
+        take_over(bucket)
         with pytest.raises(OutputInUse, match="process 7 on elsewhere"):
             bucket.write("a", b"y")
     bucket.write("a", b"z")
