@@ -13,6 +13,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,28 +143,46 @@ def functions(archive: Path, output: Path, ready: Ready) -> Result:
 
 
 def workers(archive: Path, output: Path, ready: Ready) -> Result:
-    """Ours: the whole job with its pool of workers, without Prefect."""
+    """Ours: the whole job with its pool of workers, its tasks called by plain threads."""
+    from flows import extract as module
     from tasks import session
-    from tasks.discover import discover
-    from tasks.extract import Group, extract_pages
-    from tasks.package import package
-    from tasks.publish import publish
-    from tasks.triage import triage
 
-    run = session.begin(settings_of(archive, output))
-    start_workers(run)
-    ready()
-    found = discover(run)
-    for pdf in found:
-        if pdf.fault or pdf.duplicate_of:
-            continue
-        pages = triage(run, pdf)
-        if pages:
-            extract_pages(run, Group(pdf, pages))
-    summary = publish(run, found)
-    package(run)
-    session.end()
+    with ThreadPoolExecutor(module.THREADS._max_workers) as threads:
+        for name in ("discover", "triage", "extract", "publish", "package"):
+            task = getattr(module, f"{name}_task")
+            setattr(module, f"{name}_task", Plain(task.fn, threads))
+        # It tells Prefect of what there is.
+        module.report_task = lambda summary: None
+        run = session.begin(settings_of(archive, output))
+        start_workers(run)
+        ready()
+        summary = module.run_extract(run)
+        session.end()
     return summary.pages.total, summary.pages.kept
+
+
+class Plain:
+    """What the flow uses of a Prefect task, without Prefect.
+
+    Args:
+        function: The task's own.
+        threads: Where it runs when it is submitted.
+    """
+
+    def __init__(self, function: Callable[..., Any], threads: ThreadPoolExecutor) -> None:
+        self.function, self.threads = function, threads
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it here."""
+        return self.function(*arguments)
+
+    def submit(self, argument: Any) -> Future[Any]:
+        """Run it in a thread."""
+        return self.threads.submit(self.function, argument)
+
+    def map(self, arguments: list[Any]) -> list[Future[Any]]:
+        """Run it for each of these in a thread."""
+        return [self.submit(argument) for argument in arguments]
 
 
 def flow(archive: Path, output: Path, ready: Ready) -> Result:
