@@ -30,8 +30,8 @@ run: setup ## make run SOURCE=... OUTPUT=...: the same on your own PDFs
 	@test -n "$(SOURCE)" -a -n "$(OUTPUT)" || { echo "Say: make run SOURCE=folder OUTPUT=dataset"; exit 2; }
 	$(BIN)/python -m flows.extract --source "$(SOURCE)" --output "$(OUTPUT)"
 
-test: setup lint ## Check style and types and run all tests
-	$(BIN)/python -m pytest
+test: setup lint ## Check style and types and run all tests, two files at a time
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 nightly: setup ## Run the long tests: every fault in turn, fuzzing
 	$(BIN)/python -m pytest -m nightly

@@ -39,7 +39,9 @@ def states(url: str, output: Path) -> Counter[str]:
     )
     runs = json.loads(urllib.request.urlopen(request).read())
     return Counter(
-        run["state_name"] for run in runs if run["parameters"]["settings"]["output"] == str(output)
+        run["state_name"]
+        for run in runs
+        if run["parameters"]["settings"].get("output") == str(output)
     )
 
 
