@@ -1,19 +1,19 @@
-"""The default method: a small network that draws maps of pictures, ornaments and text."""
+"""The default method: a small network that draws maps, and one that judges what they show."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import cv2
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts
-from tasks.detect.page import Gray, fit, to_gray8
+from tasks.detect.judge import RegionJudge
+from tasks.detect.network import Network
+from tasks.detect.page import Gray, fit, normalise, to_gray8
 from tasks.detect.regions import measure
 
 LONG_SIDE = 512
@@ -27,40 +27,31 @@ WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights"
 NETWORK = "layout.onnx"
 FOLDS = "layout.folds.json"
 """What networks that never saw a page's work found on the pages of the training corpus."""
-CODE_VERSION = "3"
+CODE_VERSION = "4"
 """To be raised whenever the way from maps to regions changes."""
 
 
 class LayoutDetector:
-    """Finds pictures with a network, by default the one that comes with the project.
+    """Finds pictures with two networks, by default those that come with the project.
 
     ``score`` is the summed area of the picture regions (engravings and photographs) as a
     fraction of the page; regions of other kinds are reported and not counted.
 
     Args:
-        folder: Where the weights lie, called `NETWORK`.
+        folder: Where the weights of both networks lie.
 
     Raises:
         OSError: They are not there.
-        ValueError: They are something else.
+        ValueError: They are something else, or those of one network alone.
     """
 
     name = "layout"
 
     def __init__(self, folder: Path = WEIGHTS) -> None:
-        data = (folder / NETWORK).read_bytes()
-        self.version = f"{CODE_VERSION}-{hashlib.sha256(data).hexdigest()[:12]}"
-        options = onnxruntime.SessionOptions()
-        # A worker has one processor to itself, and a fork must find no threads.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        try:
-            self._net = onnxruntime.InferenceSession(
-                data, options, providers=["CPUExecutionProvider"]
-            )
-            self.maps(np.full((MULTIPLE, MULTIPLE), 255, np.uint8))
-        except Exception as error:
-            # ONNX Runtime has many kinds of errors, and no common one.
-            raise ValueError(f"{folder / NETWORK} is no network of layout: {error}") from error
+        blank = np.full((MULTIPLE, MULTIPLE), 255, np.uint8)
+        self._net = Network(folder / NETWORK, as_input(blank))
+        self._judge = RegionJudge(folder)
+        self.version = f"{CODE_VERSION}-{self._net.digest[:12]}-{self._judge.digest[:12]}"
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""
@@ -69,15 +60,15 @@ class LayoutDetector:
     def __call__(self, gray: NDArray[np.uint8]) -> Detection:
         """Measure a page, (H, W) uint8, and find its regions."""
         page = fit(to_gray8(gray), LONG_SIDE)
-        return measure(page, self.maps(page))
+        return measure(page, self.maps(page), self._judge)
 
     def maps(self, page: Gray) -> NDArray[np.float32]:
         """(4, H/4, W/4) probabilities of picture, ornament, ruled matter and text, 0 to 1."""
         height, width = page.shape
-        (logits,) = self._net.run(None, {"page": as_input(page)})
+        logits = self._net(as_input(page))
         rows, columns = -(-height // STRIDE), -(-width // STRIDE)
-        maps: NDArray[np.float32] = 1.0 / (1.0 + np.exp(-logits[0, :, :rows, :columns]))
-        return maps
+        maps = 1.0 / (1.0 + np.exp(-logits[0, :, :rows, :columns]))
+        return maps.astype(np.float32, copy=False)
 
 
 def as_input(page: Gray) -> NDArray[np.float32]:
@@ -87,16 +78,6 @@ def as_input(page: Gray) -> NDArray[np.float32]:
         normalise(page), 0, -height % MULTIPLE, 0, -width % MULTIPLE, cv2.BORDER_REPLICATE
     )
     return np.asarray(filled, np.float32)[None, None]
-
-
-def normalise(gray: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
-    """Grey 0 to 255 brought to about 0 for the page's ink and 1 for its paper.
-
-    The 1st and 95th percentiles stand for ink and paper; at least 48 grey levels are put between
-    them, so that the grain of a blank page is not blown up to ink.
-    """
-    low, high = np.percentile(gray[::2, ::2], (1, 95))
-    return ((gray - np.float32(low)) / np.float32(max(48.0, high - low))).astype(np.float32)
 
 
 def write_predictions(target: Path, found: Mapping[str, Detection]) -> None:

@@ -88,6 +88,16 @@ def fit(gray: Gray, long_side: int) -> Gray:
     return cv2.resize(gray, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
 
 
+def normalise(gray: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
+    """Grey 0 to 255 brought to about 0 for the page's ink and 1 for its paper.
+
+    The 1st and 95th percentiles stand for ink and paper; at least 48 grey levels are put between
+    them, so that the grain of a blank page is not blown up to ink.
+    """
+    low, high = np.percentile(gray[::2, ::2], (1, 95))
+    return ((gray - np.float32(low)) / np.float32(max(48.0, high - low))).astype(np.float32)
+
+
 def flatten(gray: Gray) -> Gray:
     """The page divided by its own paper: paper becomes 255, shadows and toning go.
 

@@ -8,12 +8,30 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from models.records import RelativeBox
-from tasks.detect.layout import LONG_SIDE, STRIDE, normalise
-from tasks.detect.page import Gray
+from tasks.detect.layout import LONG_SIDE, STRIDE
+from tasks.detect.page import Gray, normalise
+from tasks.detect.train.compose import Bank, make_scene, make_spread
 from tasks.detect.train.pages import Scene
 
 PORTRAIT, LANDSCAPE = (512, 384), (384, 512)
 """Height and width of training images."""
+
+
+def draw_example(
+    bank: Bank, wide: bool, rng: Generator
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """An example of a page made up: see `make_example`.
+
+    Args:
+        bank: What it is made from.
+        wide: Whether the image lies on its side; then it may show two pages.
+        rng: Settles everything.
+    """
+    scene = make_scene(bank, rng)
+    ghost = bank.plain[int(rng.integers(len(bank.plain)))].gray
+    if wide and scene.gray.shape[0] > scene.gray.shape[1]:
+        scene = make_spread(scene, make_scene(bank, rng))
+    return make_example(scene, ghost, LANDSCAPE if wide else PORTRAIT, rng)
 
 
 def make_example(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,37 +11,44 @@ import torch
 from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
+from torch import nn
 
-from tasks.detect.layout import LONG_SIDE, as_input
-from tasks.detect.page import Gray, fit
-from tasks.detect.train.augment import PORTRAIT
-from tasks.detect.train.net import LayoutNet
+Inputs = Iterable[NDArray[np.float32]]
+FREE_PAGE = {"page": {2: "height", 3: "width"}, "maps": {2: "rows", 3: "columns"}}
+"""Names and free sizes of what the network of the maps reads and writes."""
+FREE_WINDOWS = {"windows": {0: "regions"}, "kinds": {0: "regions"}}
+"""The same of the judge."""
 
 
-def export(net: LayoutNet, pages: Sequence[Gray], output: Path) -> None:
-    """Write a network with free page height and width; the file is there whole or not at all.
+def export(
+    net: nn.Module, free: Mapping[str, Mapping[int, str]], inputs: Inputs, output: Path
+) -> None:
+    """Write a network; the file is there whole or not at all.
 
     Args:
         net: The trained network.
-        pages: (H, W) uint8, pages to measure the range of activations on.
+        free: `FREE_PAGE` or `FREE_WINDOWS`.
+        inputs: What it reads, to measure the range of activations on.
         output: The file.
     """
+    examples = list(inputs)
+    reads, writes = free
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "whole.onnx"
         torch.onnx.export(
             net.eval(),
-            (torch.zeros(1, 1, *PORTRAIT),),
+            (torch.from_numpy(examples[0]),),
             str(whole),
-            input_names=["page"],
-            output_names=["maps"],
+            input_names=[reads],
+            output_names=[writes],
             opset_version=17,
             dynamo=False,
-            dynamic_axes={"page": {2: "height", 3: "width"}, "maps": {2: "rows", 3: "columns"}},
+            dynamic_axes=free,
         )
-        quantise(whole, pages, output)
+        _quantise(whole, reads, examples, output)
 
 
-def quantise(whole: Path, pages: Sequence[Gray], output: Path) -> None:
+def _quantise(whole: Path, reads: str, inputs: Inputs, output: Path) -> None:
     """Bring a network in float32 to 8 bits, which halves the time of a look.
 
     Weights keep to 7 of them: processors without VNNI add pairs of products in 16 bits, where whole
@@ -54,7 +61,7 @@ def quantise(whole: Path, pages: Sequence[Gray], output: Path) -> None:
         quantize_static(
             prepared,
             partial,
-            _Pages(pages),
+            _Inputs(reads, inputs),
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             per_channel=True,
@@ -63,12 +70,10 @@ def quantise(whole: Path, pages: Sequence[Gray], output: Path) -> None:
     partial.replace(output)
 
 
-class _Pages(CalibrationDataReader):  # type: ignore[misc]
-    def __init__(self, pages: Sequence[Gray]) -> None:
-        self._inputs: Iterator[NDArray[np.float32]] = (
-            as_input(fit(page, LONG_SIDE)) for page in pages
-        )
+class _Inputs(CalibrationDataReader):  # type: ignore[misc]
+    def __init__(self, name: str, inputs: Inputs) -> None:
+        self._name, self._inputs = name, iter(inputs)
 
     def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-        page = next(self._inputs, None)
-        return None if page is None else {"page": page}
+        one = next(self._inputs, None)
+        return None if one is None else {self._name: one}

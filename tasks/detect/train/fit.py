@@ -1,4 +1,4 @@
-"""The training itself."""
+"""The training of the network of the maps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
-from tasks.detect.train.augment import LANDSCAPE, PORTRAIT, make_example
-from tasks.detect.train.compose import Bank, make_scene, make_spread
+from tasks.detect.train.augment import draw_example
+from tasks.detect.train.compose import Bank
 from tasks.detect.train.net import LayoutNet
 
 BATCH = 16
@@ -39,19 +39,13 @@ class _Batches(IterableDataset[tuple[Tensor, Tensor]]):
         cv2.setNumThreads(1)
         for step in range(self.steps):
             rng = default_rng((self.seed, step))
-            wide = rng.random() < 0.12
-            pairs = []
-            for _ in range(BATCH):
-                scene = make_scene(self.bank, rng)
-                ghost = self.bank.plain[int(rng.integers(len(self.bank.plain)))].gray
-                if wide and scene.gray.shape[0] > scene.gray.shape[1]:
-                    scene = make_spread(scene, make_scene(self.bank, rng))
-                pairs.append(make_example(scene, ghost, LANDSCAPE if wide else PORTRAIT, rng))
+            wide = bool(rng.random() < 0.12)
+            pairs = [draw_example(self.bank, wide, rng) for _ in range(BATCH)]
             images, targets = zip(*pairs, strict=True)
             yield torch.from_numpy(np.stack(images)), torch.from_numpy(np.stack(targets))
 
 
-def fit(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) -> LayoutNet:
+def fit_layout(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) -> LayoutNet:
     """Train a network from scratch.
 
     Args:

@@ -1,4 +1,4 @@
-"""The network: fully convolutional, small enough for one CPU thread."""
+"""The networks: convolutional, small enough for one CPU thread."""
 
 from __future__ import annotations
 
@@ -74,4 +74,35 @@ class LayoutNet(nn.Module):
             maps = functional.interpolate(up(maps), scale_factor=2.0, mode="nearest")
             maps = merge(maps + level)
         logits: Tensor = self.head(maps)
+        return logits
+
+
+class JudgeNet(nn.Module):
+    """Says what a window shows: see ``tasks.detect.judge.window``.
+
+    Input: (N, 2, 96, 96), grey and the inside of the box. Output: (N, 4) logits of `CHANNELS`, as
+    odds of one against the others.
+
+    What is seen anywhere (a face, a letter) tells as much as what is seen everywhere, so that the
+    last layer reads both the greatest and the mean of every channel.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(
+            _block(2, 16, stride=2),
+            _block(16, 24),
+            _block(24, 32, stride=2),
+            _Residual(32),
+            _block(32, 64, stride=2),
+            _Residual(64),
+            _block(64, 96, stride=2),
+            _Residual(96),
+        )
+        self.head = nn.Sequential(nn.Dropout(0.3), nn.Linear(2 * 96, len(CHANNELS)))
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Logits for a batch of windows."""
+        seen = self.trunk(windows)
+        logits: Tensor = self.head(torch.cat([seen.mean((2, 3)), seen.amax((2, 3))], dim=1))
         return logits

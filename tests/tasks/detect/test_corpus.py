@@ -16,19 +16,24 @@ import torch
 from models.records import Detection, Region, RegionKind
 from tasks.detect import make_detector
 from tasks.detect.corpus import read_labels, render_fit, scan_type
+from tasks.detect.judge import JUDGE, SIDE
 from tasks.detect.layout import (
     FOLDS,
     LONG_SIDE,
     NETWORK,
+    WEIGHTS,
     LayoutDetector,
     as_input,
     read_predictions,
     write_predictions,
 )
 from tasks.detect.page import fit
+from tasks.detect.regions import ORNAMENT, TEXT
+from tasks.detect.regions import PICTURE as PICTURE_MAP
 from tasks.detect.train.augment import PORTRAIT, make_example
 from tasks.detect.train.compose import make_bank, make_scene, make_spread
-from tasks.detect.train.export import export
+from tasks.detect.train.crops import make_crops, pack, unpack
+from tasks.detect.train.export import FREE_PAGE, export
 from tasks.detect.train.folds import assign_folds
 from tasks.detect.train.net import LayoutNet
 from tasks.detect.train.pages import Scene, load
@@ -114,6 +119,21 @@ def test_training_examples_show_pictures_where_their_targets_say(folder: Path) -
     assert np.mean(inside) < np.mean(outside)
 
 
+def test_crops_show_what_they_are_said_to_and_follow_from_the_seed(folder: Path) -> None:
+    _, scenes = load(folder, None)
+    bank = make_bank(scenes, [])
+    windows, kinds = make_crops(bank, 60, 3, print)
+    assert windows.shape == (60, 2, SIDE + 8, SIDE + 8)
+    grey, inside = unpack(windows).swapaxes(0, 1)
+    assert np.abs(unpack(pack(unpack(windows))) - unpack(windows)).max() < 0.01
+    assert min(np.bincount(kinds, minlength=4)[[PICTURE_MAP, ORNAMENT, TEXT]]) > 3
+    ink = np.array([page[box > 0.5].mean() for page, box in zip(grey, inside, strict=True)])
+    assert np.median(ink[kinds == PICTURE_MAP]) < np.median(ink[kinds == TEXT])
+    again, same = make_crops(bank, 20, 3, print)
+    assert np.array_equal(again, windows[:20]) and np.array_equal(same, kinds[:20])
+    assert not np.array_equal(make_crops(bank, 20, 4, print)[0], again)
+
+
 def test_a_spread_keeps_boxes_on_their_side() -> None:
     page = np.full((100, 60), 255, np.uint8)
     scene = Scene(page, np.zeros_like(page), "w", pictures=((0.2, 0.1, 0.8, 0.5),))
@@ -151,13 +171,14 @@ def test_a_network_is_trained_with_one_command_and_found_again(
 ) -> None:
     weights = tmp_path / "weights"
     command = [sys.executable, "-m", "tasks.detect.train", "--corpus", folder, "--output", weights]
-    command += ["--folds", "2", "--steps", "2", "--threads", "1"]
+    command += ["--folds", "2", "--steps", "2", "--crops", "30", "--threads", "1"]
     first = subprocess.run(command, capture_output=True, text=True, check=True)
     made = {path: path.read_bytes() for path in weights.rglob("*.onnx")}
-    assert len(made) == 3
+    assert len(made) == 6
     assert "is there already" not in first.stdout
+    (weights / "fold1" / JUDGE).unlink()
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert again.stdout.count("is there already") == 3
+    assert again.stdout.count("is there already") == 5
     assert {path: path.read_bytes() for path in weights.rglob("*.onnx")} == made
     assert read_predictions(weights / FOLDS).keys() == {f"{number}.png#0" for number in range(5)}
     assert LayoutDetector(weights)(text_page(1)).blank is False
@@ -174,7 +195,8 @@ def test_whole_numbers_draw_the_maps_of_the_network(tmp_path: Path) -> None:
         for _ in range(30):
             net(torch.from_numpy(as_input(pages[0])))
         wanted = torch.sigmoid(net.eval()(torch.from_numpy(as_input(pages[1]))))[0].numpy()
-    export(net, pages, tmp_path / NETWORK)
+    export(net, FREE_PAGE, map(as_input, pages), tmp_path / NETWORK)
+    (tmp_path / JUDGE).write_bytes((WEIGHTS / JUDGE).read_bytes())
     maps = LayoutDetector(tmp_path).maps(pages[1])
     assert np.abs(maps - wanted[:, : maps.shape[1], : maps.shape[2]]).mean() < 0.01
     assert (tmp_path / NETWORK).stat().st_size < 1_000_000

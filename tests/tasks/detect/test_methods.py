@@ -14,6 +14,7 @@ from models.errors import BadSettings
 from models.records import PageFacts, RegionKind
 from tasks.detect import METHODS, Detector, make_detector
 from tasks.detect.boxes import overlap
+from tasks.detect.judge import JUDGE
 from tasks.detect.layout import NETWORK, WEIGHTS
 from tests.tasks.detect.drawn import SHAPE, text_page, with_dark_border, with_engraving
 
@@ -154,7 +155,8 @@ def test_workers_need_neither_torch_nor_prefect() -> None:
 
 
 def test_weights_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / NETWORK).write_bytes((WEIGHTS / NETWORK).read_bytes())
+    for name in (NETWORK, JUDGE):
+        (tmp_path / name).write_bytes((WEIGHTS / name).read_bytes())
     assert make_detector("layout", str(tmp_path)).version == make_detector("layout").version
     (tmp_path / NETWORK).write_bytes(b"something else")
     with pytest.raises(BadSettings, match="no network of layout"):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from models.records import RegionKind
 from tasks.detect.boxes import overlap
 from tasks.detect.page import fit
-from tasks.detect.regions import ORNAMENT, PICTURE, TEXT, measure
+from tasks.detect.regions import ORNAMENT, PICTURE, TEXT, Judge, measure
 from tests.tasks.detect.drawn import SHAPE, text_page, with_dark_border, with_engraving
 
 Gray = NDArray[np.uint8]
@@ -40,8 +40,16 @@ def _maps(
     return np.stack([cv2.blur(one, (5, 5)) for one in maps])
 
 
+def _judge(*odds: float) -> Judge:
+    """A judge that says the same of every region."""
+    return lambda page, boxes: np.tile(np.array(odds, np.float32), (len(boxes), 1))
+
+
+_pictures = _judge(1.0, 0.0, 0.0, 0.0)
+
+
 def _found(page: Gray, maps: Maps) -> list[tuple[float, float, float, float]]:
-    return [region.box for region in measure(fit(page, LONG_SIDE), maps).regions]
+    return [region.box for region in measure(fit(page, LONG_SIDE), maps, _pictures).regions]
 
 
 def _relative(box: Box) -> tuple[float, float, float, float]:
@@ -90,17 +98,36 @@ def test_figures_joined_in_the_maps_are_parted_unless_they_are_a_plate(
 
 def test_only_pictures_count_in_the_score() -> None:
     page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
-    as_picture = measure(page, _maps(page, PICTURE_BOX))
-    as_ornament = measure(page, _maps(page, PICTURE_BOX, channel=ORNAMENT))
+    as_picture = measure(page, _maps(page, PICTURE_BOX), _pictures)
+    as_ornament = measure(page, _maps(page, PICTURE_BOX, channel=ORNAMENT), _pictures)
     assert as_picture.score == as_picture.measures["picture_area"] > 0.15
     assert as_ornament.score == 0
     assert as_ornament.measures["ornament_area"] == pytest.approx(as_picture.score, abs=0.01)
     assert [region.kind for region in as_ornament.regions] == [RegionKind.ORNAMENT]
 
 
+def test_the_judge_gives_pictures_their_confidence() -> None:
+    page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
+    (region,) = measure(page, _maps(page, PICTURE_BOX), _judge(0.25, 0.7, 0.05, 0.0)).regions
+    assert (region.kind, region.confidence) == (RegionKind.ENGRAVING, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("box", "kind"),
+    [(PICTURE_BOX, RegionKind.ORNAMENT), ((120, 150, 680, 950), RegionKind.ENGRAVING)],
+)
+def test_what_the_judge_is_sure_of_is_an_ornament_unless_it_is_large(
+    box: Box, kind: RegionKind
+) -> None:
+    page = with_engraving(text_page(), box)
+    (region,) = measure(fit(page, LONG_SIDE), _maps(page, box), _judge(0.05, 0.95, 0, 0)).regions
+    assert region.kind == kind
+    assert region.confidence == pytest.approx(0.95 if kind is RegionKind.ORNAMENT else 0.05)
+
+
 def test_a_blank_page_has_no_regions_whatever_the_maps_say() -> None:
     page = np.full(SHAPE, 230, np.uint8)
-    found = measure(fit(page, LONG_SIDE), _maps(page, PICTURE_BOX))
+    found = measure(fit(page, LONG_SIDE), _maps(page, PICTURE_BOX), _pictures)
     assert found.blank
     assert not found.regions
 
@@ -114,7 +141,7 @@ def test_a_dark_border_is_not_taken_into_a_box() -> None:
 
 def test_a_dark_plate_to_the_edges_is_kept_whole() -> None:
     page = np.random.default_rng(0).integers(5, 80, SHAPE).astype(np.uint8)
-    found = measure(fit(page, LONG_SIDE), _maps(page, (0, 0, SHAPE[1], SHAPE[0])))
+    found = measure(fit(page, LONG_SIDE), _maps(page, (0, 0, SHAPE[1], SHAPE[0])), _pictures)
     assert not found.blank
     assert found.score > 0.95
 
@@ -139,5 +166,5 @@ def test_what_mirrors_itself_is_a_headpiece_unless_it_is_large(box: Box, kind: R
     maps = np.minimum(_maps(page, box, text=0.02), np.float32(0.52))
     row, column = (box[1] + box[3]) / 2 / SHAPE[0], middle / SHAPE[1]
     maps[PICTURE, int(row * maps.shape[1]), int(column * maps.shape[2])] = 0.8
-    (region,) = measure(fit(page, LONG_SIDE), maps).regions
+    (region,) = measure(fit(page, LONG_SIDE), maps, _pictures).regions
     assert region.kind == kind
