@@ -246,10 +246,25 @@ def _exit_code(main: Callable[[list[str]], int]) -> int:
         if not isinstance(error, IntaglioError):
             if not server_is_gone(error):
                 raise
-            url = os.environ.get("PREFECT_API_URL")
-            error = ServerGone(f"Prefect's server at {url} does not answer, or only with errors.")
+            error = _server_gone()
         say(f"{error.message}\n{error.cure}")
         return error.exit_code if isinstance(error, StopRun) else 1
+
+
+def _server_gone() -> ServerGone:
+    from prefect.settings import get_current_settings
+
+    settings = get_current_settings()
+    if settings.api.url:
+        return ServerGone(
+            f"Prefect's server at {settings.api.url} does not answer, or only with errors."
+        )
+    return ServerGone(
+        f"Prefect's own server, which keeps its database in {settings.home}, does not start, or "
+        "only fails.",
+        "Make that folder writable and give it room, choose another (PREFECT_HOME=folder), or use "
+        "a server that runs (PREFECT_API_URL); the same command goes on from here.",
+    )
 
 
 def say(text: str) -> None:
@@ -270,7 +285,9 @@ def server_is_gone(error: BaseException) -> bool:
     seen: BaseException | None = error
     while seen is not None:
         failed = isinstance(seen, httpx.HTTPStatusError) and seen.response.is_server_error
-        if failed or isinstance(seen, httpx.TransportError):
+        # Prefect has no class for its own server that does not start.
+        absent = isinstance(seen, RuntimeError) and "ephemeral Prefect API server" in str(seen)
+        if failed or absent or isinstance(seen, httpx.TransportError):
             _gone.set()
             return True
         seen = seen.__cause__ or seen.__context__

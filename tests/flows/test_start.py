@@ -46,6 +46,19 @@ def test_a_server_that_does_not_answer_is_said_in_two_lines(
     assert "http://127.0.0.1:9/api does not answer" in printed and "Traceback" not in printed
 
 
+def test_a_server_of_our_own_that_cannot_start_is_said_in_two_lines(
+    demo: Path, start_extract: Callable, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    environment = {"PREFECT_API_URL": "", "PREFECT_HOME": str(tmp_path / "file")}
+    arguments = ("--source", demo / "1887", "--output", tmp_path / "out")
+    process = start_extract(*arguments, environment=environment)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 3, printed
+    assert f"database in {tmp_path}/file, does not start" in printed
+    assert "PREFECT_HOME=" in printed and "Traceback" not in printed
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
