@@ -108,8 +108,8 @@ def test_only_pictures_count_in_the_score() -> None:
 
 def test_the_judge_gives_pictures_their_confidence() -> None:
     page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
-    (region,) = measure(page, _maps(page, PICTURE_BOX), _judge(0.25, 0.7, 0.05, 0.0)).regions
-    assert (region.kind, region.confidence) == (RegionKind.ENGRAVING, 0.25)
+    (region,) = measure(page, _maps(page, PICTURE_BOX), _judge(0.35, 0.6, 0.05, 0.0)).regions
+    assert (region.kind, region.confidence) == (RegionKind.ENGRAVING, pytest.approx(0.35))
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,33 @@ def test_what_the_judge_is_sure_of_is_an_ornament_unless_it_is_large(
     (region,) = measure(fit(page, LONG_SIDE), _maps(page, box), _judge(0.05, 0.95, 0, 0)).regions
     assert region.kind == kind
     assert region.confidence == pytest.approx(0.95 if kind is RegionKind.ORNAMENT else 0.05)
+
+
+@pytest.mark.parametrize(
+    ("odds", "kind"),
+    [
+        ((0.16, 0.84, 0, 0), RegionKind.ENGRAVING),
+        ((0.14, 0.86, 0, 0), RegionKind.ORNAMENT),
+        ((0.1, 0.1, 0.7, 0.1), RegionKind.TABLE),
+        ((0.1, 0.1, 0.1, 0.7), RegionKind.OTHER),
+    ],
+)
+def test_what_the_judge_denies_is_no_picture_unless_the_maps_are_sure_or_it_is_small(
+    odds: tuple[float, float, float, float], kind: RegionKind
+) -> None:
+    page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
+    sure = _maps(page, PICTURE_BOX)
+    unsure = sure.copy()
+    unsure[PICTURE][(sure[PICTURE] > 0.5) & (np.arange(sure.shape[2]) % 8 > 0)] = 0.52
+    found = measure(page, unsure, _judge(*odds))
+    assert [region.kind for region in found.regions] == [kind]
+    assert (found.score > 0) == (kind == RegionKind.ENGRAVING)
+    (region,) = measure(page, sure, _judge(*odds)).regions
+    assert region.kind == RegionKind.ENGRAVING
+    small = (300, 500, 430, 680)
+    page = fit(with_engraving(text_page(), small), LONG_SIDE)
+    (region,) = measure(page, _maps(page, small), _judge(*odds)).regions
+    assert region.kind == RegionKind.ENGRAVING
 
 
 def test_a_blank_page_has_no_regions_whatever_the_maps_say() -> None:
