@@ -224,6 +224,9 @@ def run_command(main: Callable[[list[str]], int]) -> int:
     end_orphans()
     mark_children()
     code = _exit_code(main)
+    # From here on all is done or said: Python, while it ends, would die of an interrupt.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if _gone.is_set():
         # Prefect would go on trying to deliver its events, for minutes.
         sys.stdout.flush()

@@ -328,6 +328,26 @@ sys.exit(run_command(main))
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_after_the_end_changes_nothing(number: str, tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text(
+        f"""import os, signal, sys
+from flows.command import run_command
+class Late:
+    def __del__(self, kill=os.kill, pid=os.getpid()):
+        kill(pid, {signal.Signals[number]})
+late = Late()
+code = run_command(lambda arguments: 0)
+signal.raise_signal(signal.{number})
+sys.exit(code)
+"""
+    )
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    run = [sys.executable, "-m", "late"]
+    ended = subprocess.run(run, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path)
+    assert ended.returncode == 0
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_a_reader_that_leaves_does_not_change_the_exit_code(code: int, tmp_path: Path) -> None:
     (tmp_path / "talks.py").write_text(
