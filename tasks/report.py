@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from io import BytesIO
 
-from PIL import Image, ImageOps
+from PIL import Image
 from prefect import task
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 from rich.console import Console
@@ -75,7 +75,8 @@ def contact_sheet(output: Storage) -> bytes | None:
     for number, name in enumerate(chosen):
         with Image.open(BytesIO(read_file(output, name))) as image:
             image.draft("RGB", (THUMB * 2, THUMB * 2))
-            thumb = ImageOps.contain(image.convert("RGB"), (THUMB - 8, THUMB - 8))
+            thumb = image.convert("RGB")
+            thumb.thumbnail((THUMB - 8, THUMB - 8))
         left = number % COLUMNS * THUMB + (THUMB - thumb.width) // 2
         top = number // COLUMNS * THUMB + (THUMB - thumb.height) // 2
         sheet.paste(thumb, (left, top))

@@ -28,6 +28,7 @@ class Calibrated:
 
     Attributes:
         probability: (n,) that each sample is an illustration.
+        without_own: (m,) the same of the labelled ones, their own label having had no say.
         by: ``labels``, ``model card`` or ``nothing``.
         method: ``platt``, ``isotonic`` or ``none``.
         ece: Expected calibration error on labels that had no say; None if none is left over.
@@ -35,6 +36,7 @@ class Calibrated:
     """
 
     probability: Values
+    without_own: Values
     by: str
     method: str
     ece: float | None = None
@@ -65,14 +67,14 @@ def calibrate(
         method = "isotonic" if len(truth) >= ENOUGH_FOR_ISOTONIC else "platt"
         held_out = _held_out(method, own, truth)
         predict = _fit(method, own, truth)
-        return Calibrated(
-            predict(margins), "labels", method, expected_calibration_error(held_out, truth)
-        )
+        error = expected_calibration_error(held_out, truth)
+        return Calibrated(predict(margins), held_out, "labels", method, error)
     slope, intercept = shipped or (1.0, 0.0)
     probability = sigmoid(slope * margins + intercept)
-    ece = expected_calibration_error(probability[labelled], truth) if len(truth) else None
+    stated = probability[labelled]
+    ece = expected_calibration_error(stated, truth) if len(truth) else None
     by, method = ("model card", "platt") if shipped else ("nothing", "none")
-    return Calibrated(probability, by, method, ece, contrary)
+    return Calibrated(probability, stated, by, method, ece, contrary)
 
 
 def sigmoid(values: Values) -> Values:

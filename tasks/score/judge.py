@@ -114,15 +114,16 @@ def judge_purity(
         elif scores.measures[i].text_area > settings.purity.most_text:
             scores.reasons[i] = "text"
     # By what the scores alone would keep: labels would prove themselves right.
-    kept = np.array([i not in scores.reasons for i in good[labelled].tolist()], bool)
+    text = np.array([scores.measures[i].text_area for i in good[labelled].tolist()])
+    kept = result.without_own >= settings.purity.threshold
+    kept &= text <= settings.purity.most_text
     for i, is_illustration in zip(good[labelled].tolist(), truth.tolist(), strict=True):
         if is_illustration:
             scores.reasons.pop(i, None)
         else:
             scores.reasons.setdefault(i, "impure")
-    stays = np.array([i not in scores.reasons for i in good.tolist()], bool)
     return PurityVerdict(
-        estimate=_mean(result.probability[stays]),
+        estimate=estimate(scores),
         estimate_before=_mean(result.probability),
         measured=wilson(int(truth[kept].sum()), int(kept.sum())),
         labelled=len(truth),
@@ -132,6 +133,11 @@ def judge_purity(
         ece=None if result.ece is None else round(result.ece, 4),
         auc=auc(margins[labelled], truth),
     )
+
+
+def estimate(scores: Scores) -> float | None:
+    """The mean probability of what stays."""
+    return _mean(scores.probability[scores.kept()])
 
 
 def with_labels(

@@ -12,7 +12,6 @@ from io import BytesIO
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ImageOps
 
 from models.clip.pixels import decode
 from models.errors import InputFault
@@ -68,9 +67,9 @@ def look(name: str, data: bytes, sha256: str) -> Seen:
         phash=perceptual_hash(gray),
         text_area=round(text_area(gray), 4),
     )
-    small = ImageOps.contain(picture, (THUMBNAIL, THUMBNAIL))
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
     stream = BytesIO()
-    small.save(stream, "JPEG", quality=72)
+    picture.save(stream, "JPEG", quality=72)
     return Seen(measure, stream.getvalue())
 
 

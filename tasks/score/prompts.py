@@ -80,9 +80,12 @@ def read_prompts(place: str) -> Prompts:
         data = fs.cat_file(path)
     cure = f"Correct the file; {SHIPPED} shows the form."
     try:
-        return Prompts.model_validate(yaml.load(data, StrictLoader))
-    except yaml.YAMLError as error:
+        told = yaml.load(data, StrictLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # Dates that do not exist, and lists in lists in lists, are not errors of YAML's own.
         raise BadSettings(f"prompts: {place} is no YAML: {error}", cure) from error
+    try:
+        return Prompts.model_validate(told)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -177,6 +177,7 @@ class Scoring:
             logger.warning("labels: %s.", words.CONTRARY.format(purity.labelled))
         judge.judge_duplicates(scores, settings, lru_cache(PICTURES)(self._picture))
         selection = judge.judge_selection(scores, settings.select)
+        purity = purity.model_copy(update={"estimate": judge.estimate(scores)})
         spread = judge.judge_spread(scores, settings)
         scores.place = np.zeros((len(scores.samples), 2), np.float32)
         scores.place[scores.good] = lay_out(scores.vectors[scores.good])

@@ -29,6 +29,8 @@ def test_labels_make_probabilities_true(labels: int, method: str) -> None:
     assert (found.by, found.method) == ("labels", method)
     assert expected_calibration_error(found.probability[labels:], truth[labels:]) < 0.05
     assert found.ece is not None and found.ece < 0.1
+    assert found.without_own == pytest.approx(found.probability[:labels], abs=0.2)
+    assert (found.without_own != found.probability[:labels]).any(), "no label proves itself right"
     # The model's own probabilities were far off, and the error says so.
     assert expected_calibration_error(sigmoid(margins), truth) > 0.08
 
@@ -38,6 +40,7 @@ def test_few_labels_only_measure() -> None:
     found = calibrate(margins, np.arange(12), truth[:12], None)
     assert (found.by, found.method) == ("nothing", "none") and found.ece is not None
     assert found.probability == pytest.approx(sigmoid(margins))
+    assert found.without_own == pytest.approx(found.probability[:12])
     shipped = calibrate(margins, np.arange(0), truth[:0], (0.5, -1))
     assert shipped.by == "model card" and shipped.ece is None
     assert shipped.probability == pytest.approx(sigmoid(0.5 * margins - 1))
@@ -75,6 +78,8 @@ def test_the_prompts_that_ship_are_well_formed() -> None:
         ("templates: ['{}']\npositive: {a: [b]}\nnegative: {c: [d], c: [e]}", "'c' is there twice"),
         ("positive: {a: [b]}\npositive: {c: [d]}", "'positive' is there twice"),
         ("{", "is no YAML"),
+        ("positive: {a: [1885-13-45]}", "is no YAML"),
+        ("[" * 5000, "is no YAML"),
     ],
 )
 def test_bad_prompts_are_named(text: str, words: str, tmp_path: Path) -> None:

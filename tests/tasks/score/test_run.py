@@ -112,6 +112,10 @@ def test_a_bad_file_costs_that_sample_with_its_reason(tmp_path: Path, score: Sco
     assert len(places(storage.url)["images"]) == 4
 
 
+THIN = {1: (8, 5000), 2: (5000, 8)}
+"""Height and width by number."""
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_nothing_to_look_at_and_one_picture_many_times(tmp_path: Path, score: Score) -> None:
     bad, same = Storage(str(tmp_path / "bad")), Storage(str(tmp_path / "same"))
@@ -121,6 +125,26 @@ def test_nothing_to_look_at_and_one_picture_many_times(tmp_path: Path, score: Sc
     found = score(same.url, select=3, duplicates={"drop": False}).verdict
     assert found.kept == 3 and found.spread.coverage == found.spread.vendi_all == 1
     assert found.selection and found.selection.value == found.selection.bound == 1
+
+
+def test_the_estimate_is_of_what_is_kept_after_copies_and_choice(
+    tmp_path: Path, score: Score
+) -> None:
+    storage = Storage(str(tmp_path / "out"))
+    copies = {f"copies/p{n:04d}-1.jpg": jpeg(drawing(1)) for n in range(1, 7)}
+    make_dataset(storage, (files(5) | copies).items())
+    for settings in ({}, {"select": 2}):
+        found = score(storage.url, **settings)
+        stays = found.scores.probability[found.scores.kept()]
+        assert len(stays) == found.verdict.kept < 7
+        assert found.verdict.purity.estimate == pytest.approx(stays.mean())
+
+
+def test_a_picture_as_thin_as_a_rule_is_judged(tmp_path: Path, score: Score) -> None:
+    storage = Storage(str(tmp_path / "out"))
+    thin = {f"thin/p{n:04d}-1.jpg": jpeg(np.full(s, 200, np.uint8)) for n, s in THIN.items()}
+    make_dataset(storage, (files(2) | thin).items())
+    assert not score(storage.url).scores.faults
 
 
 def test_only_what_is_new_is_embedded(tmp_path: Path, score: Score) -> None:
