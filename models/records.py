@@ -324,6 +324,7 @@ class Summary(Record):
         samples: Finished images.
         sample_bytes: Their size.
         zip_bytes: Size of ``dataset.zip``.
+        lists: SHA-256 of ``manifest.jsonl``, ``pages.jsonl`` and ``quarantine.jsonl``.
         settings: All settings of the run; passwords are not shown.
         versions: Of what decides pixels.
         started: UTC, ISO 8601.
@@ -340,6 +341,7 @@ class Summary(Record):
     samples: int
     sample_bytes: int
     zip_bytes: int = 0
+    lists: dict[str, Sha256] = {}
     settings: dict[str, Any]
     versions: dict[str, str]
     started: str = ""

@@ -59,7 +59,7 @@ def succeed_flow_run(output: Storage, shard: str) -> None:
     mine = flow_run.get_id() or ""
     record = f"{FLOW_RUN}-{shard.replace('/', '-of-')}" if shard else FLOW_RUN
     try:
-        last = output.read(record).decode()
+        last = output.read(record).decode(errors="replace")
     except FileNotFoundError:
         last = mine
     if last != mine:

@@ -6,6 +6,7 @@ archive and the same records give the same bytes, in whatever order the work was
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import re
 from collections import Counter
@@ -73,23 +74,25 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
     vouched: set[str] = set()
     sample_bytes = 0
     with ExitStack() as stack:
-        manifest, pages, quarantine = (
-            stack.enter_context(run.output.writer(name)) for name in (MANIFEST, PAGES, QUARANTINE)
-        )
+        lists = {
+            name: _List(stack.enter_context(run.output.writer(name)))
+            for name in (MANIFEST, PAGES, QUARANTINE)
+        }
+        manifest, pages, quarantine = lists.values()
         for pdf in archive:
             if pdf.fault:
                 faults[pdf.fault.kind] += 1
-                _write(quarantine, _quarantine(pdf, None, pdf.fault))
+                quarantine.add(_quarantine(pdf, None, pdf.fault))
             for line, samples, fault in page_lines(run, pdf):
                 outcomes[line.outcome] += 1
-                _write(pages, line)
+                pages.add(line)
                 if line.outcome is Outcome.DROPPED:
                     dropped[line.reason] += 1
                 if fault:
                     faults[fault.kind] += 1
-                    _write(quarantine, _quarantine(pdf, line.page_index, fault))
+                    quarantine.add(_quarantine(pdf, line.page_index, fault))
                 for sample in samples:
-                    _write(manifest, sample)
+                    manifest.add(sample)
                     vouched.add(sample.file_name)
                     sample_bytes += sample.bytes
     for folder in (IMAGES, ASIDE):
@@ -118,6 +121,7 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
         quarantined=dict(sorted(faults.items())),
         samples=len(vouched),
         sample_bytes=sample_bytes,
+        lists={name: each.sha256.hexdigest() for name, each in lists.items()},
         settings=run.settings.model_dump(mode="json"),
         versions=versions(),
     )
@@ -126,10 +130,11 @@ def publish(run: Session, archive: list[Pdf]) -> Summary:
 def publish_faults(run: Session, archive: list[Pdf]) -> None:
     """Write ``quarantine.jsonl`` alone, where no PDF can be read; a dataset made before stays."""
     run.output.remove(PUBLISHED)
-    with run.output.writer(QUARANTINE) as quarantine:
+    with run.output.writer(QUARANTINE) as stream:
+        quarantine = _List(stream)
         for pdf in archive:
             if pdf.fault:
-                _write(quarantine, _quarantine(pdf, None, pdf.fault))
+                quarantine.add(_quarantine(pdf, None, pdf.fault))
 
 
 def page_lines(run: Session, pdf: Pdf) -> Iterator[tuple[PageLine, list[Sample], Fault | None]]:
@@ -208,8 +213,18 @@ def _quarantine(pdf: Pdf, index: int | None, fault: Fault) -> QuarantineLine:
     return QuarantineLine(pdf=pdf.name, page_index=index, **fault.model_dump())
 
 
-def _write(stream: IO[bytes], record: Record) -> None:
-    stream.write(record.model_dump_json().encode() + b"\n")
+class _List:
+    """A list that is being written, and its SHA-256."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.sha256 = hashlib.sha256()
+
+    def add(self, record: Record) -> None:
+        """Write a line."""
+        line = record.model_dump_json().encode() + b"\n"
+        self._stream.write(line)
+        self.sha256.update(line)
 
 
 @task(name="publish", **RETRIED)

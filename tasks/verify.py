@@ -20,9 +20,12 @@ from tasks.discover import last_time
 from tasks.package import DATASET, kept_manifest
 from tasks.progress import Progress
 from tasks.publish import PAGES, PUBLISHED, QUARANTINE, SUMMARY
+from tasks.report import SHEET
 from tasks.storage import Storage
 
 R = TypeVar("R", bound=Record)
+BLOCK = 1024 * 1024
+"""Bytes of a list read at a time."""
 
 
 class Problem(Record):
@@ -51,7 +54,13 @@ def verify(output: Storage, progress: Progress) -> list[Problem]:
         FileNotFoundError: There is no finished dataset.
         StorageGone: It cannot be read.
     """
-    problems = list(_check_summary(output.read(SUMMARY)))
+    problems: list[Problem] = []
+    summary: Summary | None = None
+    try:
+        summary = Summary.model_validate_json(output.read(SUMMARY))
+    except ValidationError as error:
+        what = f"is damaged: {error.errors()[0]['msg']}"
+        problems.append(Problem(file_name=SUMMARY, what=what))
     samples, damaged = read_records(output, MANIFEST, Sample)
     progress.start(len(samples), "verifying")
     for sample in samples:
@@ -62,8 +71,13 @@ def verify(output: Storage, progress: Progress) -> list[Problem]:
     problems += read_records(output, QUARANTINE, QuarantineLine)[1]
     if damaged:
         # Pages and ZIP can only be compared with a whole manifest.
-        return problems + read_records(output, PAGES, PageLine)[1]
-    return [*problems, *_check_pages(output, samples), *_check_zip(output)]
+        problems += read_records(output, PAGES, PageLine)[1]
+    else:
+        problems += [*_check_pages(output, samples), *_check_zip(output)]
+    named = {problem.file_name for problem in problems}
+    if summary:
+        problems += [p for p in _check_lists(output, summary) if p.file_name not in named]
+    return problems
 
 
 def read_records(output: Storage, name: str, kind: type[R]) -> tuple[list[R], list[Problem]]:
@@ -78,11 +92,20 @@ def read_records(output: Storage, name: str, kind: type[R]) -> tuple[list[R], li
     return records, damaged
 
 
-def _check_summary(data: bytes) -> Iterator[Problem]:
-    try:
-        Summary.model_validate_json(data)
-    except ValidationError as error:
-        yield Problem(file_name=SUMMARY, what=f"is damaged: {error.errors()[0]['msg']}")
+def _check_lists(output: Storage, summary: Summary) -> Iterator[Problem]:
+    """The lists are those that were published, byte for byte, and the contact sheet is there."""
+    for name, sha256 in summary.lists.items():
+        if output.size(name) is None:
+            yield Problem(file_name=name, what="is missing")
+            continue
+        found = hashlib.sha256()
+        with output.reader(name) as stream:
+            while block := stream.read(BLOCK):
+                found.update(block)
+        if found.hexdigest() != sha256:
+            yield Problem(file_name=name, what="is not the file that was written")
+    if summary.samples and output.size(SHEET) is None:
+        yield Problem(file_name=SHEET, what="is missing")
 
 
 def _check_sample(output: Storage, sample: Sample) -> Iterator[Problem]:

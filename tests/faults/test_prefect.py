@@ -64,6 +64,9 @@ def test_the_flow_run_of_a_killed_process_is_crashed_when_the_next_one_begins(
     code, printed = extract(*arguments)
     assert code == 0, printed
     assert states(prefect_url, output) == {"Completed": 1, "Crashed": 2}
+    (output / ".intaglio" / "flow-run").write_bytes(b"\xff no id")
+    code, printed = extract(*arguments, "--encode.quality", "80")
+    assert code == 0, printed
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,25 @@ def test_a_junk_line_is_a_problem_that_is_mended(
         assert (output / each).read_bytes() == (made[1] / each).read_bytes()
 
 
+def test_lists_that_are_not_those_that_were_written_are_mended(
+    places: Places, made: Places
+) -> None:
+    _, output = places
+    (output / "quarantine.jsonl").unlink()
+    pages = (output / "pages.jsonl").read_bytes()
+    (output / "pages.jsonl").write_bytes(pages.replace(b"low_sigma", b"old_sigma", 1))
+    (output / "contact-sheet.jpg").unlink()
+    problems = verify(Storage(str(output)), Progress())
+    assert {problem.file_name: problem.what for problem in problems} == {
+        "quarantine.jsonl": "is missing",
+        "pages.jsonl": "is not the file that was written",
+        "contact-sheet.jpg": "is missing",
+    }
+    assert repair(output) == 0
+    for each in PUBLISHED:
+        assert (output / each).read_bytes() == (made[1] / each).read_bytes()
+
+
 @pytest.mark.parametrize("junk", [b"", b"{", b"[]", b"\xff\x00"])
 def test_a_broken_summary_is_mended_with_the_settings_of_the_last_run(
     junk: bytes, places: Places
