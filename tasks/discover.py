@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -285,14 +286,20 @@ def name_volumes(pdfs: list[Pdf], volumes: Mapping[str | None, str]) -> list[Pdf
         else:
             volume = volumes.get(pdf.sha256, "")
             if not volume:
-                volume = slugify(Path(pdf.name).stem, max_length=VOLUME_LENGTH) or "volume"
-                if volume in taken:
-                    volume = f"{volume}-{pdf.sha256[:8]}"
+                volume = _free_name(pdf.name, pdf.sha256, taken)
                 taken.add(volume)
             update = {"duplicate_of": None, "volume": volume}
         named.append(pdf.model_copy(update=update))
         first.setdefault(pdf.sha256, named[-1])
     return named
+
+
+def _free_name(name: str, sha256: str, taken: set[str]) -> str:
+    """The name of a PDF, with a hash if it is taken, and a number if even that is."""
+    volume = slugify(Path(name).stem, max_length=VOLUME_LENGTH) or "volume"
+    hashed = f"{volume}-{sha256[:8]}"
+    names = chain([volume, hashed], (f"{hashed}-{number}" for number in count(2)))
+    return next(each for each in names if each not in taken)
 
 
 def last_time(output: Storage) -> Iterator[Pdf]:

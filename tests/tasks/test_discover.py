@@ -327,6 +327,17 @@ def test_volumes_are_stable_whatever_the_files_are_called_later() -> None:
     assert later[0].volume not in volumes.values()
 
 
+def test_volumes_differ_even_where_a_file_is_called_like_anothers_hash() -> None:
+    last = pdf("d/issue.pdf", 4)
+    hashed = f"Issue-{(last.sha256 or '')[:8]}"
+    others = [pdf(f"a/{hashed}.pdf", 1), pdf(f"b/{hashed}-2.pdf", 2), pdf("c/issue.pdf", 3)]
+    named = name_volumes([*others, last], {})
+    hashed = hashed.lower()
+    assert [p.volume for p in named] == [hashed, f"{hashed}-2", "issue", f"{hashed}-3"]
+    later = name_volumes([pdf("0/issue.pdf", 5), *named], {p.sha256: p.volume for p in named})
+    assert later[1:] == named and later[0].volume not in {p.volume for p in named}
+
+
 def test_a_killed_discovery_forgets_no_volume(
     tmp_path: Path,
     make_pdf: MakePdf,
