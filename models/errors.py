@@ -93,6 +93,13 @@ class StorageRefused(StorageGone):
     )
 
 
+class DamagedDataset(StopRun):
+    """A line in a file of a finished dataset cannot be read."""
+
+    kind = "damaged_dataset"
+    cure = "Run python -m flows.verify --repair on the dataset."
+
+
 class WorkersGone(StopRun):
     """No worker process can be started, or all that are die."""
 

@@ -8,14 +8,14 @@ writing it and moving them, :func:`settle` moves them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from pydantic import ValidationError
 
-from models.errors import BadSettings
-from models.records import DroppedLine, Sample
+from models.errors import DamagedDataset
+from models.records import DroppedLine, Record, Sample
 from tasks.storage import Storage
 
 MANIFEST = "manifest.jsonl"
@@ -24,24 +24,50 @@ IMAGES = "images"
 ASIDE = "dropped"
 """Folder of the dropped samples' files."""
 
+R = TypeVar("R", bound=Record)
+
 
 def read_all(output: Storage) -> Iterator[Sample]:
     """All samples that were extracted, in the order of the manifest."""
-    return map(Sample.model_validate_json, output.lines(MANIFEST))
+    return (sample for _, sample in read_records(output, MANIFEST, Sample))
 
 
 def read_samples(output: Storage) -> Iterator[Sample]:
     """The samples of the dataset in the order of the manifest, dropped ones left out."""
-    return (Sample.model_validate_json(line) for line in read_lines(output))
+    return (sample for _, sample in read_lines(output))
 
 
-def read_lines(output: Storage) -> Iterator[bytes]:
-    """The lines of the manifest without those of dropped samples."""
+def read_lines(output: Storage) -> Iterator[tuple[bytes, Sample]]:
+    """The lines of the manifest and their samples, without those that were dropped."""
     dropped = _dropped_lines(output)
-    for line in output.lines(MANIFEST):
-        sample = json.loads(line)
-        if not _is_dropped(sample["file_name"], sample["sha256"], dropped):
-            yield line
+    for line, sample in read_records(output, MANIFEST, Sample):
+        if not _is_dropped(sample.file_name, sample.sha256, dropped):
+            yield line, sample
+
+
+def read_records(output: Storage, name: str, kind: type[R]) -> Iterator[tuple[bytes, R]]:
+    """The lines of a file of the dataset, and the records in them.
+
+    Raises:
+        DamagedDataset: A line holds none.
+    """
+    for number, line in enumerate(output.lines(name), start=1):
+        # People edit this file.
+        if name == DROPPED and not line.strip():
+            continue
+        try:
+            record = kind.model_validate_json(line)
+        except ValidationError as error:
+            raise DamagedDataset(
+                f"{output.path(name)} is damaged in line {number}: {error.errors()[0]['msg']}.",
+                "Correct or remove the line." if name == DROPPED else made_again(output),
+            ) from error
+        yield line, record
+
+
+def made_again(output: Storage) -> str:
+    """What to do about a file that extraction makes, in words."""
+    return f"Make it again: python -m flows.verify --output {output.url} --repair"
 
 
 def read_dropped(output: Storage) -> dict[str, str]:
@@ -123,21 +149,7 @@ def image_name(name: str) -> str:
 
 
 def _dropped_lines(output: Storage) -> dict[str, DroppedLine]:
-    dropped: dict[str, DroppedLine] = {}
-    for number, data in enumerate(output.lines(DROPPED), 1):
-        # People edit this file.
-        if not data.strip():
-            continue
-        try:
-            line = DroppedLine.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise BadSettings(
-                f"{output.path(DROPPED)}, line {number}: {first['msg']}.",
-                "Correct or remove the line.",
-            ) from error
-        dropped[line.file_name] = line
-    return dropped
+    return {line.file_name: line for _, line in read_records(output, DROPPED, DroppedLine)}
 
 
 def _is_dropped(name: str, sha256: str, dropped: Mapping[str, DroppedLine]) -> bool:

@@ -11,7 +11,7 @@ from prefect import task
 
 from models.errors import StorageGone, StorageRefused
 from tasks import session
-from tasks.dataset import MANIFEST, read_lines, settle
+from tasks.dataset import MANIFEST, made_again, read_lines, settle
 from tasks.ledger import STATE
 from tasks.retry import RETRIED
 from tasks.session import Session
@@ -31,7 +31,7 @@ def package(run: Session) -> int:
         Size of the ZIP in bytes.
 
     Raises:
-        StopRun: The storage failed or is full.
+        StopRun: The storage failed or is full, or the manifest is damaged.
     """
     output = run.output
     settle(output)
@@ -65,18 +65,17 @@ def packed_size(output: Storage) -> int | None:
 
 def kept_manifest(output: Storage) -> bytes:
     """The lines of the manifest without those of dropped samples."""
-    return b"".join(line + b"\n" for line in read_lines(output))
+    return b"".join(line + b"\n" for line, _ in read_lines(output))
 
 
 def _members(output: Storage) -> tuple[dict[str, str], int]:
     """The SHA-256 of every file that goes into the ZIP, by name, and their size in bytes."""
     hashes: dict[str, str] = {}
     manifest, size = hashlib.sha256(), 0
-    for line in read_lines(output):
+    for line, sample in read_lines(output):
         manifest.update(line + b"\n")
-        sample = json.loads(line)
-        hashes[sample["file_name"]] = sample["sha256"]
-        size += sample["bytes"] + len(line) + 1
+        hashes[sample.file_name] = sample.sha256
+        size += sample.bytes + len(line) + 1
     hashes[MANIFEST] = manifest.hexdigest()
     return hashes, size
 
@@ -86,7 +85,7 @@ def _pack(run: Session, hashes: dict[str, str], target: IO[bytes]) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name in sorted(hashes):
             # Never removed: it may be a person's work.
-            cure = f"Make it again: python -m flows.verify --output {run.output.url} --repair"
+            cure = made_again(run.output)
             try:
                 data = kept_manifest(run.output) if name == MANIFEST else run.output.read(name)
             except FileNotFoundError as error:

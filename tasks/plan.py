@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import dataclass
 
-from models.errors import InputFault
+from models.errors import DamagedDataset, InputFault
 from models.records import Pdf, Summary
 from models.settings import fingerprint
 from tasks import work
@@ -48,8 +48,11 @@ def finished(run: Session, archive: list[Pdf]) -> Summary | None:
         summary = Summary.model_validate_json(run.output.read(SUMMARY))
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
-    if state != _state(run, archive) or packed_size(run.output) is None:
-        return None
+    try:
+        if state != _state(run, archive) or packed_size(run.output) is None:
+            return None
+    except DamagedDataset:
+        return None  # published and packed anew, as the records say
     return None if any(count_left(run, pdf) for pdf in archive) else summary
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from models.errors import InputFault
 from models.records import Outcome, PageLine, Pdf
+from tasks.dataset import read_records
 from tasks.discover import last_time
 from tasks.publish import PAGES
 from tasks.score.picture import page_picture
@@ -22,8 +23,7 @@ PageKey = tuple[str, int]
 def dropped_pages(run: Session) -> dict[str, tuple[int, list[PageKey]]]:
     """Pages that extraction dropped: by reason how many, and some spread over all of them."""
     found: dict[str, list[PageKey]] = {}
-    for line in run.output.lines(PAGES):
-        page = PageLine.model_validate_json(line)
+    for _, page in read_records(run.output, PAGES, PageLine):
         if page.outcome is Outcome.DROPPED:
             found.setdefault(page.reason, []).append((page.pdf, page.page_index))
     return {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows import package, score
-from models.errors import OutputInUse
+from flows import handoff, package, score
+from models.errors import DamagedDataset, OutputInUse
 from tasks.lock import locked
 from tasks.storage import Storage
 from tests.faults.stages import make_archive, settings_for, work
@@ -28,3 +28,20 @@ def test_a_dataset_that_is_being_worked_is_left_alone(
     assert not (output / "dataset.zip").exists() and not (output / "report").exists()
     assert package.main(["--dataset", str(output)]) == 0
     assert (output / "dataset.zip").exists()
+
+
+@pytest.mark.parametrize(
+    "main", [package.main, score.main, handoff.main], ids=["package", "score", "handoff"]
+)
+def test_a_damaged_manifest_is_named_with_its_cure(
+    tmp_path: Path, main: Callable[[list[str]], int]
+) -> None:
+    output = tmp_path / "out"
+    work(settings_for(make_archive(tmp_path / "in"), output))
+    manifest = output / "manifest.jsonl"
+    first, second, *rest = manifest.read_bytes().splitlines(keepends=True)
+    manifest.write_bytes(b"".join([first, second.replace(b":", b"\0", 1), *rest]))
+    with pytest.raises(DamagedDataset, match=r"manifest\.jsonl is damaged in line 2: ") as error:
+        main(["--dataset", str(output)])
+    assert error.value.exit_code == 3
+    assert f"flows.verify --output {output} --repair" in error.value.cure

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import zipfile
 from pathlib import Path
 
@@ -12,15 +10,16 @@ import pytest
 from models.errors import DiskLow, StorageRefused
 from tasks import package
 from tasks.session import Session
+from tests.resources.make_dataset import make_sample
 from tests.tasks.conftest import OpenSession
 
-LOST = b'{"file_name": "images/v/p1-1.jpg", "bytes": 1, "sha256": ""}\n'
+SAMPLE = make_sample("v/p1-1.jpg", b"x")
+LOST = SAMPLE.model_dump_json().encode() + b"\n"
 
 
 def fake_manifest(run: Session, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"images/v/p{n:06d}-1.jpg" for n in range(count)]
-    sha256 = hashlib.sha256(b"x").hexdigest()
-    lines = [json.dumps({"file_name": name, "bytes": 1, "sha256": sha256}) for name in names]
+    lines = [SAMPLE.model_copy(update={"file_name": name}).model_dump_json() for name in names]
     run.output.write("manifest.jsonl", "".join(f"{line}\n" for line in lines).encode())
     real = run.output.read
     monkeypatch.setattr(
@@ -47,7 +46,7 @@ def test_packing_stops_before_the_disk_is_full(
     tmp_path: Path, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = open_session(tmp_path, tmp_path / "out")
-    run.output.write("manifest.jsonl", LOST.replace(b": 1,", b": %d," % 10**18))
+    run.output.write("manifest.jsonl", LOST.replace(b'"bytes":1,', b'"bytes":%d,' % 10**18))
     with pytest.raises(DiskLow, match="are needed"):
         package.package(run)
     assert not list((tmp_path / "out").glob("*dataset*"))

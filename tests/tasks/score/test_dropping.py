@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.errors import BadSettings, StorageGone
+from models.errors import DamagedDataset, StorageGone
 from models.records import Sample
 from tasks import package
 from tasks.dataset import (
@@ -18,6 +18,7 @@ from tasks.dataset import (
     settle,
     write_dropped,
 )
+from tasks.score.pages import dropped_pages
 from tasks.storage import Storage
 from tests.resources.make_dataset import make_dataset
 from tests.tasks.conftest import OpenSession
@@ -106,6 +107,14 @@ def test_what_people_edit_may_have_empty_lines_and_bad_ones_are_named(
     settle(storage)
     assert read_dropped(storage) == {samples[1].file_name: "impure"}
     storage.write("dropped.jsonl", second + b"\n" + first[:-9] + b"\n")
-    with pytest.raises(BadSettings, match=r"dropped\.jsonl, line 2: ") as error:
+    with pytest.raises(DamagedDataset, match=r"dropped\.jsonl is damaged in line 2: ") as error:
         settle(storage)
     assert "remove the line" in error.value.cure
+
+
+def test_a_damaged_line_of_the_page_list_is_named(output: str, open_session: OpenSession) -> None:
+    run = open_session("nowhere", output)
+    run.output.write("pages.jsonl", b"{")
+    with pytest.raises(DamagedDataset, match=r"pages\.jsonl is damaged in line 1: ") as error:
+        dropped_pages(run)
+    assert f"flows.verify --output {run.output.url} --repair" in error.value.cure
