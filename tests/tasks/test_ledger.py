@@ -91,13 +91,15 @@ def test_a_kill_between_the_steps_of_replacing_loses_nothing(
 
 
 def test_lines_that_cannot_be_read_are_no_records(storage: Storage) -> None:
-    good = to_line(look(7)).rstrip()
+    good = to_line(look(7), A).rstrip()
     data = good[9:]
     newer = data[:-1] + b',"invented_later":1}'
     sealed = b"%08x %b" % (crc32(newer), newer)
     # As valid as the good one, but for the checksum.
     other = good.replace(b'"page_index":7', b'"page_index":8')
+    elsewhere = [to_line(look(8), B).rstrip(), to_line(look(9)).rstrip()]
     bad = [b"", b"{", b"null", b"[]", b"\xff\xfe", good[:40], sealed, b"\x00" * 10, other, data]
+    bad += elsewhere
     storage.write(f".intaglio/looks/{A}.jsonl", b"\n".join([*bad, good]))
     storage.write(f".intaglio/looks/{A}/notes.txt", b"what?")
     assert ledger(storage).load(A) == {7: look(7)}
@@ -173,8 +175,8 @@ def test_ninety_thousand_records_are_read_one_pdf_at_a_time(
     storage = Storage(str(tmp_path))
     book = ledger(storage)
     shas = [f"{n:064x}" for n in range(90)]
-    whole = b"".join(to_line(look(n)) for n in range(1000))
     for sha in shas:
+        whole = b"".join(to_line(look(n), sha) for n in range(1000))
         storage.write(f".intaglio/looks/{sha}.jsonl", whole)
     begun = time.monotonic()
     book = ledger(storage)

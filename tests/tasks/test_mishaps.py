@@ -7,6 +7,7 @@ import shutil
 import string
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -217,6 +218,44 @@ def test_a_garbled_ledger_gives_the_same_dataset(tmp_path: Path) -> None:
         assert stages.tree(tmp_path / "out") == before
     path = tmp_path / "out" / ".intaglio" / "archive.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"volume":"three"', b'"volume":"thrae"'))
+    stages.work(settings)
+    assert stages.tree(tmp_path / "out") == before
+
+
+def test_records_in_another_pdfs_file_are_not_believed(tmp_path: Path) -> None:
+    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
+    stages.work(settings)
+    before = stages.tree(tmp_path / "out")
+    for stage in ("looks", "cuts"):
+        files = sorted((tmp_path / "out" / ".intaglio" / stage).rglob("*.jsonl"))
+        assert len(files) > 1
+        whole = [path.read_bytes() for path in files]
+        for path, data in zip(files, [*whole[1:], whole[0]], strict=True):
+            path.write_bytes(data)
+    stages.work(settings)
+    assert stages.tree(tmp_path / "out") == before
+
+
+def test_a_ledger_of_an_earlier_version_is_made_anew(tmp_path: Path) -> None:
+    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
+    stages.work(settings)
+    before = stages.tree(tmp_path / "out")
+    for path in (tmp_path / "out" / ".intaglio").rglob("*.jsonl"):
+        rest = [line.partition(b" ")[2] for line in path.read_bytes().splitlines()]
+        path.write_bytes(b"".join(b"%08x %b\n" % (crc32(line), line) for line in rest))
+    stages.work(settings)
+    assert stages.tree(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("line", [0, -1])
+def test_a_damaged_manifest_is_written_anew(tmp_path: Path, line: int) -> None:
+    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
+    stages.work(settings)
+    before = stages.tree(tmp_path / "out")
+    path = tmp_path / "out" / "manifest.jsonl"
+    written = path.read_bytes().splitlines(keepends=True)
+    written[line] = written[line].replace(b'"', b"\xff", 1)
+    path.write_bytes(b"".join(written))
     stages.work(settings)
     assert stages.tree(tmp_path / "out") == before
 
