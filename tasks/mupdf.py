@@ -7,6 +7,7 @@ each step and never reach stderr.
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +21,12 @@ import pymupdf
 from numpy.typing import NDArray
 from pymupdf import mupdf
 
-from models.errors import DamagedPage, InputFault, OutOfMemory, PageTooLarge, UnreadableFile
+from models.errors import DamagedPage, IntaglioError, OutOfMemory, PageTooLarge, UnreadableFile
 from models.records import PageFacts, PdfFacts, RelativeBox
 from tasks import mupdf_content, mupdf_damage, mupdf_sole
 from tasks.mupdf_direct import Direct
 from tasks.mupdf_grid import WHOLE, Grid
-from tasks.read import Raster
+from tasks.read import Raster, storage_failed
 
 MIN_DPI = 36.0
 """With less resolution than this, and less than the scan's own, ..."""
@@ -38,6 +39,9 @@ PAGE_BYTES = 1 << 20
 """What a page leaves there besides pictures, as measured on a manual of 400 pages: 0.6 MB."""
 REPAIR = "repairing PDF document"
 """What MuPDF says when it mends a file on the way; complaints before that are settled by it."""
+READ_ERROR = re.compile(r"^system error: read error: (.*)$", re.MULTILINE)
+"""What MuPDF says when the system cannot read the file; it then goes on as if the file ended
+there. Broken compression is a "read error", too, but no "system error"."""
 
 MESSAGE_LENGTH = 160
 FAILURES = (mupdf.FzErrorBase, RuntimeError, ValueError)
@@ -135,7 +139,7 @@ class MuPdfReader:
             if pixels is None:
                 pixels = _draw(scene, grid, gray)
                 if scene.notes is None:
-                    scene.warnings += _take_warnings()
+                    scene.warnings += take_warnings(self._where(index))
                     self._assess(index, scene, grid, pixels)
                 # Pictures are decoded at less than twice the resolution of the raster.
                 left = sum(min(piece.size, 4 * pixels.nbytes) for piece in scene.pieces)
@@ -181,15 +185,16 @@ class MuPdfReader:
         if not (0 < width < math.inf and 0 < height < math.inf):
             raise DamagedPage(f"{self._where(index)} has no area: {width} x {height} pt.")
         # What came up so far is about the file, not about what the page shows.
-        _take_warnings()
+        where = self._where(index)
+        take_warnings(where)
         drawn = mupdf.fz_new_display_list_from_page_contents(page.this)
-        scene = _Scene(page, drawn, width, height, _take_warnings().rpartition(REPAIR)[2])
+        scene = _Scene(page, drawn, width, height, take_warnings(where).rpartition(REPAIR)[2])
         scene.pieces = mupdf_content.pieces(drawn, width, height)
         scene.color = mupdf_content.has_color(drawn, scene.pieces)
         if len(scene.pieces) == 1:
             sole = mupdf_sole.find(page, drawn, width, height)
             scene.direct = Direct(sole) if sole else None
-        _take_warnings()
+        take_warnings(where)
         return scene
 
     def _tidy(self, left: int) -> None:
@@ -242,7 +247,8 @@ class MuPdfReader:
         if not _BUSY.acquire(blocking=False):
             raise RuntimeError("MuPDF is not thread-safe; use a process for each reader.")
         try:
-            yield
+            with steady_storage(self._where(index)):
+                yield
         except MemoryError as error:
             raise OutOfMemory(f"{self._where(index)}: not enough memory to render it.") from error
         except FAILURES as error:
@@ -254,12 +260,23 @@ class MuPdfReader:
             _BUSY.release()
 
 
-def system_fault(where: str, error: Exception) -> InputFault | None:
+@contextmanager
+def steady_storage(where: str) -> Iterator[None]:
+    """Raises StorageGone if the file could not be read meanwhile, whatever MuPDF made of that."""
+    try:
+        yield
+    finally:
+        take_warnings(where)
+
+
+def system_fault(where: str, error: Exception) -> IntaglioError | None:
     """The error that fits if MuPDF failed for want of memory or of a readable file; else None."""
     if not isinstance(error, mupdf.FzErrorSystem):
         return None
     if "alloc" in str(error):
         return OutOfMemory(f"{where}: not enough memory to render it ({clean(error)}).")
+    if "read error: " in str(error):
+        return storage_failed(where, clean(error))
     return UnreadableFile(f"{where} cannot be read: {clean(error)}.")
 
 
@@ -318,9 +335,17 @@ def _label(page: Any) -> str:
         return ""
 
 
-def _take_warnings() -> str:
-    """MuPDF's messages since the last call, each with its line end."""
-    return "".join(f"{clean(line)}\n" for line in TOOLS.mupdf_warnings().split("\n") if line)
+def take_warnings(where: str) -> str:
+    """MuPDF's messages since the last call, each with its line end.
+
+    Raises:
+        StorageGone: The system could not read the file.
+    """
+    lines = TOOLS.mupdf_warnings().split("\n")
+    warnings = "".join(f"{clean(line)}\n" for line in lines if line)
+    if failed := READ_ERROR.search(warnings):
+        raise storage_failed(where, failed[1])
+    return warnings
 
 
 def clean(message: object) -> str:

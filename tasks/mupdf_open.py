@@ -12,7 +12,16 @@ import pymupdf
 
 from models.errors import DamagedPdf, EncryptedPdf, NoPages, NotAPdf, TruncatedPdf
 from models.records import PdfFacts
-from tasks.mupdf import FAILURES, REPAIR, TOOLS, MuPdfReader, clean, system_fault
+from tasks.mupdf import (
+    FAILURES,
+    REPAIR,
+    TOOLS,
+    MuPdfReader,
+    clean,
+    steady_storage,
+    system_fault,
+    take_warnings,
+)
 from tasks.mupdf_tree import replant
 from tasks.read import Reader
 
@@ -28,7 +37,8 @@ _document: Any = pymupdf.Document
 def open_document(path: Path, passwords: Sequence[str]) -> Reader:
     """Opens a PDF; see :func:`tasks.read.open_pdf`."""
     try:
-        return _reader(path, passwords)
+        with steady_storage(str(path)):
+            return _reader(path, passwords)
     except FAILURES as error:
         raise (
             system_fault(str(path), error)
@@ -38,7 +48,7 @@ def open_document(path: Path, passwords: Sequence[str]) -> Reader:
 
 def _reader(path: Path, passwords: Sequence[str]) -> Reader:
     document = _open(path, passwords)
-    repaired, sound = _examine(document)
+    repaired, sound = _examine(document, path)
     order: list[int | None] | None = None
     if not sound:
         document.close()
@@ -73,6 +83,7 @@ def _open(path: Path, passwords: Sequence[str]) -> Any:
     try:
         document: Any = _document(path, filetype="pdf")
     except pymupdf.FileDataError:
+        take_warnings(str(path))
         document = _open_start(path)
     if not document.is_pdf:
         raise NotAPdf(f"{path} is not a PDF.")
@@ -96,7 +107,7 @@ def _open_start(path: Path) -> Any:
         _refuse(path, repaired=True)
 
 
-def _examine(document: Any) -> tuple[bool, bool]:
+def _examine(document: Any, path: Path) -> tuple[bool, bool]:
     """Whether MuPDF had to repair a document, and whether its page tree can be trusted.
 
     Asking for the last page makes MuPDF walk the whole tree and compare it with /Count.
@@ -108,7 +119,7 @@ def _examine(document: Any) -> tuple[bool, bool]:
         sound = count > 0
     except FAILURES:
         sound = False
-    warnings = TOOLS.mupdf_warnings()
+    warnings = take_warnings(str(path))
     repaired = bool(document.is_repaired) or REPAIR in warnings
     return repaired, sound and "page tree" not in warnings
 

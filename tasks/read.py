@@ -7,22 +7,24 @@ renderer sits behind :class:`Reader`, and nothing but ``tasks/mupdf*.py`` knows 
 
 from __future__ import annotations
 
-import errno
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from errno import EHOSTDOWN, EIO, ENODEV, ENOMEM, ENOTCONN, ENXIO, ESTALE, ETIMEDOUT
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.errors import EmptyFile, NotAPdf, OutOfMemory, UnreadableFile
+from models.errors import EmptyFile, NotAPdf, OutOfMemory, StorageGone, UnreadableFile
 from models.records import PageFacts, PdfFacts, RelativeBox
 
 HEAD_BYTES = 4096
 """How much of the start of a file is looked at. ISO 32000 implementation note 13 lets ``%PDF-``
 stand anywhere in the first 1,024 bytes; servers have been seen to put longer HTTP headers there."""
+STORAGE_FAILED = (EIO, ENXIO, ENODEV, ENOTCONN, ETIMEDOUT, EHOSTDOWN, ESTALE)
+"""Errors that say nothing of the file asked for: the disk or the mount below it failed."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -110,6 +112,7 @@ class Reader(Protocol):
 
         Raises:
             DamagedPage: The page cannot be rendered, or what it shows was lost.
+            StorageGone: The storage failed while it was read.
             PageTooLarge: Even the lowest useful resolution exceeds the budget.
             OutOfMemory: The renderer ran out of memory.
         """
@@ -140,6 +143,7 @@ def open_pdf(path: Path, passwords: Sequence[str] = ()) -> Reader:
         NoPages: Opens, and has no page.
         EncryptedPdf: None of the passwords opens it.
         UnreadableFile: The operating system refuses, or the file vanished.
+        StorageGone: The storage failed while the file was read.
         OutOfMemory: The renderer ran out of memory.
     """
     # The renderer is imported late: most of the project needs only the types above.
@@ -159,10 +163,30 @@ def open_pdf(path: Path, passwords: Sequence[str] = ()) -> Reader:
     except MemoryError as error:
         raise OutOfMemory(f"{path}: not enough memory to open it.") from error
     except OSError as error:
-        if error.errno == errno.ENOMEM:
+        if error.errno == ENOMEM:
             raise OutOfMemory(f"{path}: not enough memory to open it.") from error
-        why = error.strerror or str(error)
-        raise UnreadableFile(f"{path} cannot be read: {why}.") from error
+        raise unreadable(str(path), error) from error
+
+
+def unreadable(name: str, error: OSError) -> UnreadableFile:
+    """What to say of a file that the system refuses to read.
+
+    Raises:
+        StorageGone: It does not lie in the file but in the storage.
+    """
+    why = error.strerror or str(error)
+    if error.errno in STORAGE_FAILED:
+        raise storage_failed(name, why) from error
+    return UnreadableFile(f"{name} cannot be read: {why}.")
+
+
+def storage_failed(where: str, why: str) -> StorageGone:
+    """A read error of the storage, which is never taken for damage of the PDF."""
+    return StorageGone(
+        f"Failed while reading {where}: {why}.",
+        "Check the disk or the mount that holds it (if only this file fails, fetch it again or "
+        "take it out of the source), and run the same command again.",
+    )
 
 
 def _what_else(head: bytes) -> str | None:

@@ -28,7 +28,6 @@ from models.errors import (
     OutOfMemory,
     PageTimeout,
     StopRun,
-    UnreadableFile,
     WorkerDied,
     WorkerKilled,
     WorkersGone,
@@ -43,12 +42,15 @@ from tasks.ledger import Ledger
 from tasks.lock import locked
 from tasks.pool import WorkerPool
 from tasks.progress import Progress
+from tasks.read import unreadable
 from tasks.staging import MB, Staging
 from tasks.storage import Storage
 
 T = TypeVar("T")
 WINDOW = 4
 """Jobs of one task under way at a time, for each worker."""
+PROBE_S = 10.0
+"""Seconds that a page known to be good has at the least; it takes a fraction of one."""
 MOST_KILLED = 10
 """Pages in a row whose workers are killed from outside, each twice, before the run stops."""
 
@@ -75,12 +77,16 @@ class Job(Generic[T]):
     extra_s: float = 0.0
     pixels: int = 0
 
+    @property
+    def where(self) -> str:
+        """The PDF or the page, for messages."""
+        return self.pdf.name if self.index is None else f"{self.pdf.name}, page {self.index + 1}"
+
     def fault(self, error: InputFault, note: str = "") -> InputFault:
         """The error with the PDF called what the user calls it, wherever it was staged."""
         message = error.message.replace(self.path, self.pdf.name)
         if self.pdf.name not in message:
-            page = "" if self.index is None else f", page {self.index + 1}"
-            message = f"{self.pdf.name}{page}: {message}"
+            message = f"{self.where}: {message}"
         return type(error)(f"{message}{note}", error.cure)
 
 
@@ -189,19 +195,22 @@ class Session:
         try:
             try:
                 result = future.result()
-            except (PageTimeout, WorkerDied, OutOfMemory, MemoryError):
+            except (PageTimeout, WorkerDied, OutOfMemory, MemoryError) as error:
+                if isinstance(error, PageTimeout):
+                    # Not into the same stall of the storage again, where it would fail twice.
+                    self._doubt(job, error)
                 result = self.submit(job, isolated=True).result()
         except (StopRun, CancelledError):
             raise
         except (PageTimeout, WorkerDied) as error:
-            self._doubt(error)
+            self._doubt(job, error)
             result = job.fault(error, " (tried twice)")
         except InputFault as error:
             result = job.fault(error)
         except MemoryError:
             result = job.fault(OutOfMemory("not enough memory"))
         except OSError as error:
-            result = job.fault(UnreadableFile(f"cannot be read: {error.strerror or error}"))
+            result = job.fault(unreadable(job.where, error))
         except Exception as error:
             result = job.fault(InputFault(f"{type(error).__name__}: {error}"))
         if not isinstance(result, WorkerKilled):
@@ -209,7 +218,7 @@ class Session:
         # Nothing that was seen of a file that changes meanwhile can be believed.
         return job, self.staging.changed(job.pdf) or result
 
-    def _doubt(self, error: InputFault) -> None:
+    def _doubt(self, job: Job[Any], error: InputFault) -> None:
         """Make sure that it is the page which costs its workers, before it is condemned.
 
         Raises:
@@ -221,20 +230,29 @@ class Session:
                 raise WorkersGone(
                     f"The workers of {MOST_KILLED} pages in a row were killed from outside."
                 )
-        elif isinstance(error, WorkerDied):
-            triage, limit = self.settings.triage, self.settings.run.page_timeout_s
-            try:
-                self.pool.submit(work.probe, triage, timeout_s=limit, isolated=True).result()
-            except WorkerKilled:
-                return
-            except WorkerDied as worse:
-                raise WorkersGone(
-                    f"Worker processes die of a page known to be good, too: {worse.message}.",
-                    "Install the project anew (its libraries may not fit this machine), "
-                    "and run the same command again.",
-                ) from worse
-            except (InputFault, OSError):
-                return
+            return
+        triage, limit = self.settings.triage, max(PROBE_S, self.settings.run.page_timeout_s)
+        try:
+            self.pool.submit(work.probe, triage, job.path, timeout_s=limit, isolated=True).result()
+        except WorkerKilled:
+            return
+        except WorkerDied as worse:
+            raise WorkersGone(
+                f"Worker processes die of a page known to be good, too: {worse.message}.",
+                "Install the project anew (its libraries may not fit this machine), "
+                "and run the same command again.",
+            ) from worse
+        except PageTimeout as worse:
+            raise WorkersGone(
+                f"{job.where} was not done in time, and a page known to be good "
+                f"{worse.message}, too: the storage or the machine is stalled.",
+                "Wait until the storage (a network mount, perhaps) and the machine answer again, "
+                "and run the same command again.",
+            ) from worse
+        except InputFault:
+            return
+        except OSError as worse:
+            unreadable(job.where, worse)
 
     def outlook(self) -> str:
         """How much room the rest is likely to take, as a sentence; empty if there is no telling."""

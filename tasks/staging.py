@@ -19,6 +19,7 @@ from fsspec.implementations.local import LocalFileSystem
 from models.errors import DiskLow, StorageRefused, TooLargeForScratch, UnreadableFile
 from models.records import Pdf
 from tasks.places import filesystem
+from tasks.read import unreadable
 from tasks.storage import full_scratch, named_errors, pieces
 
 MB = 1024 * 1024
@@ -113,14 +114,18 @@ class Staging:
         return str(copy)
 
     def changed(self, pdf: Pdf) -> UnreadableFile | None:
-        """What to say of a local PDF that is no longer the file it was when it was found."""
+        """What to say of a local PDF that is no longer the file it was when it was found.
+
+        Raises:
+            StorageGone: Nobody can tell.
+        """
         fs, path = filesystem(pdf.path, listed=True)
         if not pdf.stamp or not isinstance(fs, LocalFileSystem):
             return None
         try:
             status = os.stat(path)
         except OSError as error:
-            return UnreadableFile(f"{pdf.name} cannot be read: {error.strerror}.")
+            return unreadable(pdf.name, error)
         if (status.st_size, str(status.st_mtime_ns)) == (pdf.size, pdf.stamp):
             return None
         return _changed(pdf)

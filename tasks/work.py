@@ -7,6 +7,7 @@ torch; one page is in memory at a time.
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from models.errors import InputFault, OutOfMemory
+from models.errors import InputFault, OutOfMemory, StorageGone
 from models.records import Cut, Look, PageFacts, Pdf, PdfFacts, Region, RelativeBox, Sample
 from models.settings import Clean, Encode, Fit, Group, Read, Triage
 from tasks import spread
@@ -25,7 +26,7 @@ from tasks.detect import make_detector
 from tasks.encode import SUFFIX, encode
 from tasks.fit import fit
 from tasks.margin import trim
-from tasks.read import Reader, open_pdf
+from tasks.read import STORAGE_FAILED, Reader, open_pdf, storage_failed
 
 FALLBACK_DPI = 300.0
 """For pages without a scan, drawn in vectors: the usual resolution of print."""
@@ -42,6 +43,8 @@ trailer <</Root 1 0 R>>
 %%EOF
 """
 """One page with a black rectangle."""
+PROBE_BYTES = 1 << 20
+"""Of a PDF in doubt, to see whether its storage answers."""
 
 
 class Recipe(Group):
@@ -100,16 +103,25 @@ def look(
         return Look(page_index=index, key=key, page=page, detection=detection)
 
 
-def probe(triage: Triage) -> None:
+def probe(triage: Triage, path: str) -> None:
     """Look at a page that is known to be good: a worker that dies of it is itself the fault.
 
     Args:
         triage: Which detector looks.
+        path: The PDF in doubt, whose beginning is read anew from its storage.
+
+    Raises:
+        OSError: It cannot be read.
     """
     with tempfile.NamedTemporaryFile(suffix=".pdf") as file:
         file.write(GOOD_PDF)
         file.flush()
         look(file.name, (), 0, Read(), triage, key="")
+    with open(path, "rb") as file:
+        if hasattr(os, "posix_fadvise"):  # not on macOS
+            # From memory even a dead mount could be read.
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        file.read(PROBE_BYTES)
 
 
 def cut(
@@ -288,6 +300,10 @@ def page_faults(path: str, index: int) -> Iterator[None]:
     """Let whatever happens to a page condemn that page alone."""
     try:
         yield
+    except StorageGone:
+        # What the renderer has of the file now ends where reading failed.
+        reader_of.cache_clear()
+        raise
     except InputFault:
         raise
     except Exception as error:
@@ -295,4 +311,6 @@ def page_faults(path: str, index: int) -> Iterator[None]:
         # OpenCV and MuPDF have errors of their own for a failed allocation.
         if isinstance(error, MemoryError) or "memory" in str(error).lower():
             raise OutOfMemory(f"{where}: not enough memory for its pixels.") from error
+        if isinstance(error, OSError) and error.errno in STORAGE_FAILED:
+            raise storage_failed(where, str(error)) from error
         raise InputFault(f"{where}: {type(error).__name__}: {error}") from error

@@ -63,6 +63,22 @@ def hang_in_c() -> None:
     ctypes.PyDLL(None).pause()
 
 
+def hang_in_c_with(*_: object) -> None:
+    hang_in_c()
+
+
+def hang_once(mark: str) -> str:
+    """The first time hang, the second time answer."""
+    if not Path(mark).exists():
+        Path(mark).write_text("")
+        hang_in_c()
+    return "survived"
+
+
+def fail_to_read(code: int) -> None:
+    raise OSError(code, os.strerror(code))
+
+
 def loop_forever() -> None:
     while True:
         pass

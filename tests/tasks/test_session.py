@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import threading
@@ -18,6 +19,7 @@ from models.errors import (
     OutOfMemory,
     PageTimeout,
     StopRun,
+    StorageGone,
     UnreadableFile,
     WorkerDied,
     WorkerKilled,
@@ -104,7 +106,7 @@ def test_a_job_that_costs_its_worker_is_tried_again_alone(run: Session, tmp_path
         (jobs.damaged, (), DamagedPage, "1887/a.pdf, page 7: page 7 is torn"),
         (jobs.raise_picky, (), InputFault, "1887/a.pdf, page 7: Picky: one"),
         (int, ("x",), InputFault, "1887/a.pdf, page 7: ValueError: invalid literal"),
-        (open, (STAGED,), UnreadableFile, "1887/a.pdf, page 7: cannot be read: No such file"),
+        (open, (STAGED,), UnreadableFile, "1887/a.pdf, page 7 cannot be read: No such file"),
         (jobs.blame, (STAGED,), DamagedPage, "1887/a.pdf, page 7 is torn"),
     ],
 )
@@ -125,6 +127,44 @@ def test_a_machine_on_which_every_worker_dies_condemns_no_page(
     with pytest.raises(WorkersGone, match=r"page known to be good.*SIGABRT"):
         only(run, jobs.kill_self, signal.SIGSEGV)
     assert only(run, jobs.double, 2) == 4
+
+
+def test_a_machine_on_which_everything_hangs_condemns_no_page(
+    run: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.session.PROBE_S", 1.0)
+    monkeypatch.setattr("tasks.work.probe", jobs.hang_in_c_with)
+    with pytest.raises(WorkersGone, match=r"page 7 .*page known to be good.*stalled") as stopped:
+        only(run, jobs.hang_in_c)
+    assert "network mount" in stopped.value.cure
+    with pytest.raises(WorkersGone, match="stalled"):
+        only(run, jobs.kill_self, signal.SIGSEGV)
+    assert only(run, jobs.double, 2) == 4
+
+
+def test_a_storage_that_hangs_condemns_no_page(
+    run: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The renderer is well, and the PDF cannot be read to see whether the page is at fault."""
+    monkeypatch.setattr("tasks.session.PROBE_S", 5.0)
+    os.mkfifo(tmp_path / "a.pdf")  # opening it waits for ever, as a dead mount makes one wait
+    stuck = Job(PDF, str(tmp_path / "a.pdf"), jobs.hang_in_c, (), 6)
+    with pytest.raises(WorkersGone, match="stalled"):
+        list(run.map([stuck]))
+
+
+def test_a_page_that_met_a_stall_is_not_condemned_once_it_passed(
+    run: Session, tmp_path: Path
+) -> None:
+    mark = str(tmp_path / "mark")
+    assert only(run, jobs.hang_once, mark) == "survived"
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOTCONN, errno.ESTALE])
+def test_a_storage_that_cannot_be_read_condemns_no_pdf(run: Session, code: int) -> None:
+    with pytest.raises(StorageGone, match=r"1887/a\.pdf: ") as stopped:
+        only(run, jobs.fail_to_read, code, index=None)
+    assert "mount" in stopped.value.cure
 
 
 def test_workers_killed_page_after_page_stop_the_run(run: Session) -> None:
