@@ -19,11 +19,19 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import ForkingPickler
+from tempfile import gettempdir
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
 
-from models.errors import InputFault, PageTimeout, WorkerDied, WorkerKilled, WorkersGone
+from models.errors import (
+    BadSettings,
+    InputFault,
+    PageTimeout,
+    WorkerDied,
+    WorkerKilled,
+    WorkersGone,
+)
 from tasks.worker import serve
 
 T = TypeVar("T")
@@ -272,16 +280,26 @@ def _died(worker: _Worker) -> WorkerDied:
 
 
 def _start_fork_server() -> None:
-    """Start the process that workers are forked from, deaf to the Ctrl-C that ends the run."""
+    """Start the process that workers are forked from, deaf to the Ctrl-C that ends the run.
+
+    Raises:
+        BadSettings: Temporary files lie too deep for its socket.
+    """
     forkserver.set_forkserver_preload(PRELOADED)
-    if threading.current_thread() is not threading.main_thread():
-        forkserver.ensure_running()
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
     try:
         forkserver.ensure_running()
+    except OSError as error:
+        if "AF_UNIX" not in str(error):
+            raise
+        raise BadSettings(
+            f"The folder for temporary files has too long a path for a socket: {gettempdir()}.",
+            "Name a shorter one (TMPDIR=folder, some 70 characters at most).",
+        ) from error
     finally:
-        signal.signal(signal.SIGINT, before)
+        if main:
+            signal.signal(signal.SIGINT, before)
 
 
 class _HiddenMain:

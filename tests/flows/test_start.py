@@ -46,6 +46,18 @@ def test_a_server_that_does_not_answer_is_said_in_two_lines(
     assert "http://127.0.0.1:9/api does not answer" in printed and "Traceback" not in printed
 
 
+def test_a_folder_too_deep_for_sockets_is_named(
+    demo: Path, start_extract: Callable, tmp_path: Path
+) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    arguments = ("--source", demo / "1887", "--output", tmp_path / "out")
+    process = start_extract(*arguments, environment={"TMPDIR": str(deep)})
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 2, printed
+    assert str(deep) in printed and "TMPDIR=" in printed and "Traceback" not in printed
+
+
 def test_a_server_of_our_own_that_cannot_start_is_said_in_two_lines(
     demo: Path, start_extract: Callable, tmp_path: Path
 ) -> None:
