@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import io
 import logging
 import os
@@ -217,6 +218,8 @@ def _let_readers_leave() -> None:
 def run_command(main: Callable[[list[str]], int]) -> int:
     """Run a flow's main function, and turn whatever happens into an exit code."""
     _let_readers_leave()
+    # Python, while it ends, would die of a signal whatever the exit code.
+    atexit.register(_answer_signals, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, _interrupt)
@@ -224,13 +227,12 @@ def run_command(main: Callable[[list[str]], int]) -> int:
     end_orphans()
     mark_children()
     code = _exit_code(main)
-    # From here on all is done or said: Python, while it ends, would die of an interrupt.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # From here on all is done or said, and nobody need wait for what libraries still have to do.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _answer_signals(lambda *_: os._exit(code))
     if _gone.is_set():
         # Prefect would go on trying to deliver its events, for minutes.
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(code)
     return code
 
@@ -306,6 +308,11 @@ def _quiet_console() -> None:
     ours.setLevel(logging.INFO)
     ours.addHandler(logging.StreamHandler())
     ours.propagate = False
+
+
+def _answer_signals(answer: Any) -> None:
+    signal.signal(signal.SIGTERM, answer)
+    signal.signal(signal.SIGINT, answer)
 
 
 def _interrupt(*_: Any) -> None:

@@ -4,9 +4,10 @@ python -m flows.verify --output dataset/
 python -m flows.verify --output dataset/ --repair
 
 Reads every sample and compares it with its hash in the manifest; checks that every page of the
-archive has its line in pages.jsonl and that dataset.zip holds just these files. --repair makes
-again what is missing or wrong, with the settings of the last run; the source must be where it was,
-and passwords, which are written nowhere, must be given once more (--password). If a PDF is missing,
+archive has its line in pages.jsonl, that the lists are those that were written, that dataset.zip
+holds just these files, and that the contact sheet is there. --repair makes again what is missing or
+wrong, with the settings of the last run; the source must be where it was, and passwords, which are
+written nowhere, must be given once more (--password). If a PDF is missing,
 it says which, and nothing is changed.
 
 Exit codes: 0 all is well (or was mended), 1 something is wrong, 2 bad usage, no finished dataset or

@@ -20,10 +20,12 @@ together name 23 % of the photographs and 3 % of the engravings."""
 TONED = 0.25
 """Least share of pixels between ink and paper that lie in soft transitions."""
 FAINT = 0.7
-"""Light that the darkest ink of a picture gives back, as a share of the paper's, above which a
+"""Light that the darkest ink of a picture gives back, as a share of the page's paper, above which a
 picture without strokes is no print at all: something shows through the paper, or a plate has come
 off on the leaf that faces it. Such a ghost among the labelled pages has 0.75; of the woodcuts, the
 palest 0.69."""
+LEAST_PAPER = 128
+"""A page whose 95th percentile of grey is darker shows no paper to compare with."""
 SOFT = 0.4
 """Most fine detail in such a ghost (0.26); pale woodcuts have 0.48 to 0.62."""
 SYMMETRY_SIZE = 96
@@ -36,11 +38,12 @@ def picture_kind(gray: Gray, box: PixelBox) -> RegionKind:
     """Line art or photograph; other if it is the ghost of a picture on another leaf."""
     x0, y0, x1, y1 = box
     part = fit(gray[y0:y1, x0:x1], SIZE)
-    low, ink, paper, high = np.percentile(part, (1, 2, 95, 99))
+    paper = np.percentile(gray[::2, ::2], 95)
+    low, ink, high = np.percentile(part, (1, 2, 99))
     tone = np.clip((part - low) / max(40.0, high - low), 0, 1).astype(np.float32)
     detail = float((tone - cv2.GaussianBlur(tone, (0, 0), 1.5)).std())
     contrast = float(tone.std())
-    if ink > FAINT * paper and detail < SOFT * contrast:
+    if paper >= LEAST_PAPER and ink > FAINT * paper and detail < SOFT * contrast:
         return RegionKind.OTHER
     if detail >= SMOOTH * contrast:
         return RegionKind.ENGRAVING

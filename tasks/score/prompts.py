@@ -81,8 +81,8 @@ def read_prompts(place: str) -> Prompts:
     cure = f"Correct the file; {SHIPPED} shows the form."
     try:
         told = yaml.load(data, StrictLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # Dates that do not exist, and lists in lists in lists, are not errors of YAML's own.
+    except Exception as error:
+        # PyYAML answers dates that do not exist, tags that do not fit and too deep lists with any.
         raise BadSettings(f"prompts: {place} is no YAML: {error}", cure) from error
     try:
         return Prompts.model_validate(told)

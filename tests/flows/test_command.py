@@ -329,23 +329,52 @@ sys.exit(run_command(main))
 
 
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-def test_an_interrupt_after_the_end_changes_nothing(number: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["strike()", "atexit.register(strike)", "late = Late()"])
+def test_an_interrupt_after_the_end_changes_no_exit_code(
+    where: str, number: str, tmp_path: Path
+) -> None:
     (tmp_path / "late.py").write_text(
-        f"""import os, signal, sys
+        f"""import atexit, os, signal, sys, time
 from flows.command import run_command
+def strike(kill=os.kill, pid=os.getpid(), sleep=time.sleep):
+    kill(pid, {signal.Signals[number]})
 class Late:
-    def __del__(self, kill=os.kill, pid=os.getpid()):
-        kill(pid, {signal.Signals[number]})
-late = Late()
-code = run_command(lambda arguments: 0)
-signal.raise_signal(signal.{number})
+    __del__ = lambda self, strike=strike: strike()
+code = run_command(lambda arguments: print("done") or 4)
+{where}
 sys.exit(code)
 """
     )
     path = f"{tmp_path}{os.pathsep}{ROOT}"
-    run = [sys.executable, "-m", "late"]
-    ended = subprocess.run(run, env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path)
-    assert ended.returncode == 0
+    ended = subprocess.run(
+        [sys.executable, "-m", "late"],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (4, "done\n", "")
+
+
+def test_what_libraries_still_do_at_the_end_need_not_be_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        """import atexit, sys, time
+from flows.command import run_command
+code = run_command(lambda arguments: 4)
+atexit.register(lambda: (print("ending", flush=True), time.sleep(60)))
+sys.exit(code)
+"""
+    )
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slow"],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"ending\n"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 4
 
 
 @pytest.mark.parametrize("code", [0, 3])

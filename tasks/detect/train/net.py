@@ -36,7 +36,7 @@ class _Residual(nn.Module):
 class LayoutNet(nn.Module):
     """Down to a thirty-second of the page, a gate from the whole page, and back to a quarter.
 
-    Input: (N, 1, H, W), normalised grey (see ``tasks.detect.layout.normalise``), H and W
+    Input: (N, 1, H, W), normalised grey (see ``tasks.detect.page.normalise``), H and W
     multiples of 32. Output: (N, 4, H/4, W/4) logits of `CHANNELS`.
 
     Made for one CPU thread: the first layer reads patches of 8 x 8 pixels at stride

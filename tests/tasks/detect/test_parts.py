@@ -85,6 +85,17 @@ def test_what_shows_through_from_another_leaf_is_no_picture() -> None:
     assert picture_kind(ghost.astype(np.uint8), box) == RegionKind.OTHER
 
 
+@pytest.mark.parametrize(("darkest", "lightest"), [(20, 190), (90, 200), (10, 14)])
+def test_smooth_pictures_with_ink_are_no_ghosts(darkest: int, lightest: int) -> None:
+    y, x = np.mgrid[0:340, 0:440]
+    tones = 0.5 + 0.5 * np.sin(x / 60) * np.cos(y / 50)
+    photograph = (darkest + tones * (lightest - darkest)).astype(np.uint8)
+    page = text_page()
+    page[420:760, 180:620] = photograph
+    assert picture_kind(page, (180, 420, 620, 760)) != RegionKind.OTHER
+    assert picture_kind(photograph, (0, 0, 440, 340)) != RegionKind.OTHER
+
+
 def test_symmetry_tells_a_mirrored_ornament_from_a_scene() -> None:
     half = (255 - with_engraving(np.full((300, 200), 255, np.uint8), (25, 25, 175, 275))) // 2
     ornament = 255 - np.hstack([half, half[:, ::-1]])

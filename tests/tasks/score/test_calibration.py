@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from models.errors import BadSettings
+from models.score import ScoreSettings
+from tasks.calibrate.figures import wilson
 from tasks.score.calibration import calibrate, expected_calibration_error, sigmoid
+from tasks.score.judge import Scores, judge_purity
 from tasks.score.labels import read_labels
 from tasks.score.prompts import read_prompts
+from tasks.score.purity import Margins
 
 NAMES = [f"images/v/p{n:04d}-1.jpg" for n in range(1, 6)]
 
@@ -33,6 +38,25 @@ def test_labels_make_probabilities_true(labels: int, method: str) -> None:
     assert (found.without_own != found.probability[:labels]).any(), "no label proves itself right"
     # The model's own probabilities were far off, and the error says so.
     assert expected_calibration_error(sigmoid(margins), truth) > 0.08
+
+
+def test_the_measured_purity_is_of_what_would_be_kept_without_a_samples_own_label() -> None:
+    margins, truth = drawn(40, seed=8)
+    names = [f"images/v/p{n:04d}-1.jpg" for n in range(40)]
+    found = calibrate(margins, np.arange(40), truth, None)
+    kept, not_so = (odds >= 0.5 for odds in (found.without_own, found.probability))
+    assert (kept != not_so).any(), "else this test could not fail"
+    scores = Scores(
+        samples=[SimpleNamespace(file_name=name) for name in names],
+        measures=[SimpleNamespace(text_area=0.0)] * 40,
+        faults={},
+        vectors=np.zeros((40, 2), np.float32),
+        margins=Margins(margins, [""] * 40, [""] * 40),
+        labels=dict(zip(names, truth.tolist(), strict=True)),
+    )
+    settings = ScoreSettings(dataset="out", purity={"threshold": 0.5})
+    measured = judge_purity(scores, settings, None).measured
+    assert measured == wilson(int(truth[kept].sum()), int(kept.sum()))
 
 
 def test_few_labels_only_measure() -> None:
@@ -80,6 +104,7 @@ def test_the_prompts_that_ship_are_well_formed() -> None:
         ("{", "is no YAML"),
         ("positive: {a: [1885-13-45]}", "is no YAML"),
         ("[" * 5000, "is no YAML"),
+        ("positive: !!bool maybe", "is no YAML"),
     ],
 )
 def test_bad_prompts_are_named(text: str, words: str, tmp_path: Path) -> None:
