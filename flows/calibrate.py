@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.command import ExtractionLine, parse_as, run_command, tree_of
+from flows.command import ExtractionLine, parse_as, run_command, start_prefect, tree_of
 from flows.extract import count_pages
 from models.calibrate import CalibrateSettings, Calibration
 from models.errors import ExitCode
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> ExitCode:
         count_pages(settings, archive)
         read_labels(settings, run.output, archive)
         sheet = run.output.path(f"{FOLDER}/index.html")
-        print("Starting Prefect ...", file=sys.stderr)
+        start_prefect()
         result = calibrate(settings)
     finally:
         session.end()

@@ -11,9 +11,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from tempfile import TemporaryFile
 from typing import Any, Literal, TypeVar
 
 import httpx
+from prefect.settings import get_current_settings
 from pydantic import ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
@@ -28,6 +30,12 @@ from models.errors import BadSettings, ExitCode, IntaglioError, ServerGone, Stop
 from models.settings import Group, Settings, holds_password, with_preset
 from tasks.orphans import end_orphans, mark_children
 
+HOME_CURE = (
+    "Make that folder writable and give it room, choose another (PREFECT_HOME=folder), or use a "
+    "server that runs (PREFECT_API_URL); the same command goes on from here."
+)
+DATABASE_BYTES = 4_000_000
+"""What a new database of Prefect takes, about."""
 _interrupted = threading.Event()
 _gone = threading.Event()
 """Set when Prefect's server is known to be gone."""
@@ -256,20 +264,37 @@ def _exit_code(main: Callable[[list[str]], int]) -> int:
         return error.exit_code if isinstance(error, StopRun) else 1
 
 
-def _server_gone() -> ServerGone:
-    from prefect.settings import get_current_settings
+def start_prefect() -> None:
+    """Say that Prefect starts; its own server, where no other is named, needs a folder it can use.
 
+    Prefect would try for minutes, and say nothing of the cause.
+
+    Raises:
+        ServerGone: It has none.
+    """
+    print("Starting Prefect ...", file=sys.stderr)
     settings = get_current_settings()
     if settings.api.url:
-        return ServerGone(
-            f"Prefect's server at {settings.api.url} does not answer, or only with errors."
+        return
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=settings.home) as probe:
+            probe.write(bytes(DATABASE_BYTES))
+    except OSError as error:
+        told = (
+            f"Prefect's own server cannot keep its database in {settings.home}: {error.strerror}."
         )
-    return ServerGone(
-        f"Prefect's own server, which keeps its database in {settings.home}, does not start, or "
-        "only fails.",
-        "Make that folder writable and give it room, choose another (PREFECT_HOME=folder), or use "
-        "a server that runs (PREFECT_API_URL); the same command goes on from here.",
+        raise ServerGone(told, HOME_CURE) from error
+
+
+def _server_gone() -> ServerGone:
+    settings = get_current_settings()
+    if url := settings.api.url:
+        return ServerGone(f"Prefect's server at {url} does not answer, or only with errors.")
+    told = (
+        f"Prefect's own server does not start, or only fails; its database is in {settings.home}."
     )
+    return ServerGone(told, HOME_CURE)
 
 
 def say(text: str) -> None:

@@ -29,7 +29,15 @@ from prefect import flow, get_run_logger
 from prefect.futures import PrefectFuture
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.command import parse, printable, run_command, say, server_is_gone, settings_of
+from flows.command import (
+    parse,
+    printable,
+    run_command,
+    say,
+    server_is_gone,
+    settings_of,
+    start_prefect,
+)
 from models.errors import DiskLow, ExitCode, NothingUsable, StopRun
 from models.records import Pdf, Summary
 from models.settings import Settings
@@ -189,7 +197,7 @@ def main(arguments: list[str]) -> ExitCode:
             print("Nothing to do: every page is finished and packed.")
             summary = summary.model_copy(update={"pages_worked": 0})
         elif not settings.shard or any(count_left(run, pdf) for pdf in mine):
-            print("Starting Prefect ...", file=sys.stderr)
+            start_prefect()
             summary = extract_in_prefect(settings)
     finally:
         session.end()

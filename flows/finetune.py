@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.command import CommandLine, parse_as, run_command, start_prefect, tree_of
 from models.errors import ExitCode, StopRun
 from models.finetune import FinetuneSettings, Outcome
 from tasks.finetune.run import MODEL, cross_validate_task, fit_task, load_task, remember
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> ExitCode:
     command = parse_as(Command, "python -m flows.finetune", __doc__ or "", arguments)
     settings = tree_of(command, FinetuneSettings)
     check(settings)
-    print("Starting Prefect ...", file=sys.stderr)
+    start_prefect()
     outcome = finetune(settings)
     table = Table(show_header=False, box=None, padding=(0, 2))
     for name, value in rows(settings, outcome):

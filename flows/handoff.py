@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.command import CommandLine, parse_as, printable, run_command, tree_of
+from flows.command import CommandLine, parse_as, printable, run_command, start_prefect, tree_of
 from models.errors import ExitCode, StopRun
 from models.handoff import Bundle, HandoffSettings, Preflight
 from tasks.dataset import settle
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> ExitCode:
         for name, caption in list(captions.items())[:SHOWN]:
             print(printable(f"{name}: {caption.text} ({caption.tokens} tokens, {caption.source})"))
         return ExitCode.OK
-    print("Starting Prefect ...", file=sys.stderr)
+    start_prefect()
     bundles = handoff(settings)
     found = Preflight.model_validate_json(Storage(settings.place).read("preflight.json"))
     show(found)

@@ -21,7 +21,7 @@ import sys
 
 from prefect import flow
 
-from flows.command import ExtractionLine, parse_as, run_command, tree_of
+from flows.command import ExtractionLine, parse_as, run_command, start_prefect, tree_of
 from flows.extract import count_or_explain, extract
 from flows.handoff import handoff
 from flows.score import print_verdict, score
@@ -117,7 +117,7 @@ def main(arguments: list[str]) -> ExitCode:
     command = parse_as(Command, "python -m flows.pipeline", __doc__ or "", arguments)
     settings = tree_of(command, PipelineSettings)
     check(settings)
-    print("Starting Prefect ...", file=sys.stderr)
+    start_prefect()
     summary, verdict = pipeline(settings)
     print_table(summary, settings.output)
     print_verdict(verdict, Storage(settings.output).path(f"{REPORT}/index.html"))

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.command import CommandLine, parse_as, run_command, start_prefect, tree_of
 from models.clip.profile import check_place
 from models.errors import BadSettings, ExitCode, StopRun
 from models.score import ScoreSettings, Verdict
@@ -108,7 +108,7 @@ def main(arguments: list[str]) -> ExitCode:
         run = open_dataset(settings.dataset)
         Scoring(run, settings)
         sheet = run.output.path(f"{REPORT}/index.html")
-        print("Starting Prefect ...", file=sys.stderr)
+        start_prefect()
         verdict = score(settings)
     finally:
         session.end()

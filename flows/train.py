@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flows.command import CommandLine, parse_as, run_command, tree_of
+from flows.command import CommandLine, parse_as, run_command, start_prefect, tree_of
 from models.errors import ExitCode, StopRun
 from models.train import Trained, TrainSettings
 from tasks.lora.launch import Launch
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> ExitCode:
     settings = tree_of(command, TrainSettings)
     # What cannot work is said before Prefect starts.
     ready = begin(settings)
-    print("Starting Prefect ...", file=sys.stderr)
+    start_prefect()
     trained = train(settings)
     if trained is None or isinstance(ready, Launch):
         return ExitCode.OK

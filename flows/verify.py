@@ -22,7 +22,7 @@ import sys
 from rich.console import Console
 from rich.markup import escape
 
-from flows.command import run_command
+from flows.command import run_command, start_prefect
 from flows.extract import extract
 from models.errors import BadSettings, ExitCode
 from models.settings import Settings
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
         repair(run.output, problems)
     finally:
         session.end()
-    print("Starting Prefect ...", file=sys.stderr)
+    start_prefect()
     extract(settings)
     show(left := [*not_made_again(output, problems), *check(output)])
     return WRONG if left else ExitCode.OK

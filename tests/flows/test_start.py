@@ -67,7 +67,7 @@ def test_a_server_of_our_own_that_cannot_start_is_said_in_two_lines(
     process = start_extract(*arguments, environment=environment)
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 3, printed
-    assert f"database in {tmp_path}/file, does not start" in printed
+    assert f"cannot keep its database in {tmp_path}/file: " in printed
     assert "PREFECT_HOME=" in printed and "Traceback" not in printed
 
 
