@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks.archives import multiply
-from benchmarks.measure import Figures, measure
-from benchmarks.speed import prefect_server
+from benchmarks.measure import Figures
+from benchmarks.speed import prefect_server, run_contestant
 
 CONTESTANTS = ("workers", "flow")
 
@@ -31,19 +29,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="the median counts")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        archive, output = Path(scratch) / "archive", Path(scratch) / "output"
+        archive = Path(scratch) / "archive"
         multiply(archive, 1e9 * arguments.gigabytes, os.cpu_count() or 1)
         found: dict[str, list[Figures]] = {name: [] for name in CONTESTANTS}
         server_s: list[float] = []
         with prefect_server(Path(scratch) / "prefect") as (environment, server):
             for _ in range(arguments.rounds):
                 for name in CONTESTANTS:
-                    run = [sys.executable, "-m", "benchmarks.rivals", name, archive, output]
-                    before = server.cpu_s()
-                    found[name].append(measure([str(word) for word in run], environment))
+                    figures, meanwhile_s = run_contestant(
+                        name, archive, Path(scratch), environment, server
+                    )
+                    found[name].append(figures)
                     if name == "flow":
-                        server_s.append(server.cpu_s() - before)
-                    shutil.rmtree(output)
+                        server_s.append(meanwhile_s)
     report(found, statistics.median(server_s))
 
 

@@ -73,15 +73,11 @@ def contest(
             if why := missing(name):
                 print(f"{name} is left out: {why}")
                 continue
-            output = scratch / "output"
-            command = [sys.executable, "-m", "benchmarks.rivals", name, str(archive), str(output)]
-            before = server.cpu_s()
-            figures = measure(command, environment)
+            figures, server_s = run_contestant(name, archive, scratch, environment, server)
             if name == "flow":
-                servers.append(server.cpu_s() - before)
-                figures = replace(figures, cpu_s=figures.cpu_s + servers[-1])
+                servers.append(server_s)
+                figures = replace(figures, cpu_s=figures.cpu_s + server_s)
             found.setdefault(name, []).append(figures)
-            shutil.rmtree(output)
     medians = {
         name: {
             key: statistics.median(asdict(figures)[key] for figures in several)
@@ -92,6 +88,19 @@ def contest(
     medians["flow"]["server_cpu_s"] = statistics.median(servers)
     print_table(str(archive), medians)
     return medians
+
+
+def run_contestant(
+    name: str, archive: Path, scratch: Path, environment: dict[str, str], server: Watch
+) -> tuple[Figures, float]:
+    """Measure one contestant once; its figures, and the server's processor time meanwhile."""
+    output = scratch / "output"
+    command = [sys.executable, "-m", "benchmarks.rivals", name, str(archive), str(output)]
+    before = server.cpu_s()
+    figures = measure(command, environment)
+    server_s = server.cpu_s() - before
+    shutil.rmtree(output)
+    return figures, server_s
 
 
 def print_table(title: str, medians: dict[str, dict[str, float]]) -> None:

@@ -109,21 +109,18 @@ def judge_purity(
     scores.probability[good] = result.probability
     scores.reasons = dict.fromkeys(scores.faults, "unreadable")
     for i in good.tolist():
-        if scores.probability[i] < settings.purity.threshold:
-            scores.reasons[i] = "impure"
-        elif scores.measures[i].text_area > settings.purity.most_text:
-            scores.reasons[i] = "text"
+        if reason := _against(scores.probability[i], scores.measures[i], settings):
+            scores.reasons[i] = reason
     # By what the scores alone would keep: labels would prove themselves right.
-    text = np.array([scores.measures[i].text_area for i in good[labelled].tolist()])
-    kept = result.without_own >= settings.purity.threshold
-    kept &= text <= settings.purity.most_text
+    pairs = zip(result.without_own, good[labelled].tolist(), strict=True)
+    kept = np.array([not _against(odds, scores.measures[i], settings) for odds, i in pairs], bool)
     for i, is_illustration in zip(good[labelled].tolist(), truth.tolist(), strict=True):
         if is_illustration:
             scores.reasons.pop(i, None)
         else:
             scores.reasons.setdefault(i, "impure")
     return PurityVerdict(
-        estimate=estimate(scores),
+        estimate=None,  # of what is kept in the end: see estimate()
         estimate_before=_mean(result.probability),
         measured=wilson(int(truth[kept].sum()), int(kept.sum())),
         labelled=len(truth),
@@ -133,6 +130,13 @@ def judge_purity(
         ece=None if result.ece is None else round(result.ece, 4),
         auc=auc(margins[labelled], truth),
     )
+
+
+def _against(probability: float, measure: Measure, settings: ScoreSettings) -> str:
+    """Why the scores alone would drop a sample; empty if they would keep it."""
+    if probability < settings.purity.threshold:
+        return "impure"
+    return "text" if measure.text_area > settings.purity.most_text else ""
 
 
 def estimate(scores: Scores) -> float | None:

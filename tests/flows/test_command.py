@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -17,7 +16,6 @@ from flows.command import Command, parse, parse_as, printable, run_command, sett
 from flows.handoff import Command as Handoff
 from models.errors import BadSettings, DiskLow, ExitCode, IntaglioError, NothingUsable
 from models.settings import Settings
-from tests.conftest import ROOT
 
 BASE = ("--source", "in", "--output", "out")
 
@@ -288,127 +286,3 @@ def test_how_a_command_ends(
 def test_what_a_file_name_holds_cannot_move_the_cursor() -> None:
     assert printable("a\x1b]0;owned\x07b\u202e.pdf") == "a\\x1b]0;owned\\x07b\\u202e.pdf"
     assert printable("two\nlines, Zürich") == "two\nlines, Zürich"
-
-
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize(
-    "where",
-    [
-        "strike()",
-        'exec("strike()")',
-        """
-    try:
-        strike()
-    finally:
-        raise AssertionError("a library left in the middle of something")""",
-    ],
-)
-def test_an_interrupt_ends_with_130_wherever_it_falls(
-    number: str, where: str, tmp_path: Path
-) -> None:
-    (tmp_path / "struck.py").write_text(
-        f"""import signal, sys
-from flows.command import run_command
-def strike():
-    signal.raise_signal(signal.{number})
-def main(arguments):
-    {where}
-sys.exit(run_command(main))
-"""
-    )
-    ended = subprocess.run(
-        [sys.executable, "-m", "struck"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 130, ended.stderr
-    assert "goes on from here" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("where", ["strike()", "atexit.register(strike)", "late = Late()"])
-def test_an_interrupt_after_the_end_changes_no_exit_code(
-    where: str, number: str, tmp_path: Path
-) -> None:
-    (tmp_path / "late.py").write_text(
-        f"""import atexit, os, signal, sys, time
-from flows.command import run_command
-def strike(kill=os.kill, pid=os.getpid(), sleep=time.sleep):
-    kill(pid, {signal.Signals[number]})
-class Late:
-    __del__ = lambda self, strike=strike: strike()
-code = run_command(lambda arguments: print("done") or 4)
-{where}
-sys.exit(code)
-"""
-    )
-    path = f"{tmp_path}{os.pathsep}{ROOT}"
-    ended = subprocess.run(
-        [sys.executable, "-m", "late"],
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (4, "done\n", "")
-
-
-def test_what_libraries_still_do_at_the_end_need_not_be_waited_for(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(
-        """import atexit, sys, time
-from flows.command import run_command
-code = run_command(lambda arguments: 4)
-atexit.register(lambda: (print("ending", flush=True), time.sleep(60)))
-sys.exit(code)
-"""
-    )
-    path = f"{tmp_path}{os.pathsep}{ROOT}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "slow"],
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdout is not None and process.stdout.readline() == b"ending\n"
-    process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 4
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_a_reader_that_leaves_does_not_change_the_exit_code(code: int, tmp_path: Path) -> None:
-    (tmp_path / "talks.py").write_text(
-        f"""import sys, time
-from pathlib import Path
-from rich.console import Console
-from flows.command import run_command, say
-from models.errors import DiskLow
-def main(arguments):
-    for number in range(3):
-        print("one", flush=True)
-        say("two")
-        Console().print("three")
-        time.sleep(1)
-    Path("done").touch()
-    if {code}:
-        raise DiskLow("Only 3 MB")
-    print("four")
-    return 0
-sys.exit(run_command(main))
-"""
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "talks"],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=(tmp_path / "errors").open("wb"),
-    )
-    assert process.stdout and process.stdout.readline() == b"one\n"
-    process.stdout.close()
-    assert process.wait(timeout=120) == code
-    assert (tmp_path / "done").exists()
-    told = (tmp_path / "errors").read_text()
-    assert "BrokenPipe" not in told and "Traceback" not in told, told

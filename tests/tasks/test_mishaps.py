@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import string
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -200,11 +201,24 @@ def test_a_page_whose_worker_was_killed_from_outside_gets_another_chance(
     assert len(triage.triage(again, pdf)) == 1 and again.looked == 2
 
 
-def test_a_garbled_ledger_gives_the_same_dataset(tmp_path: Path) -> None:
-    """Bytes that change a volume's name or a figure are as bad as those that are no JSON."""
+@pytest.fixture
+def comes_again(tmp_path: Path) -> Callable[[], None]:
+    """Makes a dataset in ``out``; called, it works on it again, and finds it as it was."""
     settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
     stages.work(settings)
     before = stages.tree(tmp_path / "out")
+
+    def again() -> None:
+        stages.work(settings)
+        assert stages.tree(tmp_path / "out") == before
+
+    return again
+
+
+def test_a_garbled_ledger_gives_the_same_dataset(
+    tmp_path: Path, comes_again: Callable[[], None]
+) -> None:
+    """Bytes that change a volume's name or a figure are as bad as those that are no JSON."""
     dice = random.Random(5)
     for chosen in (string.ascii_lowercase.encode(), bytes(range(256))) * 2:
         ledger = sorted((tmp_path / "out" / ".intaglio").rglob("*.jsonl"))
@@ -214,50 +228,42 @@ def test_a_garbled_ledger_gives_the_same_dataset(tmp_path: Path) -> None:
             for _ in range(20):
                 data[dice.randrange(len(data))] = dice.choice(chosen)
             path.write_bytes(data)
-        stages.work(settings)
-        assert stages.tree(tmp_path / "out") == before
+        comes_again()
     path = tmp_path / "out" / ".intaglio" / "archive.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"volume":"three"', b'"volume":"thrae"'))
-    stages.work(settings)
-    assert stages.tree(tmp_path / "out") == before
+    comes_again()
 
 
-def test_records_in_another_pdfs_file_are_not_believed(tmp_path: Path) -> None:
-    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
-    stages.work(settings)
-    before = stages.tree(tmp_path / "out")
+def test_records_in_another_pdfs_file_are_not_believed(
+    tmp_path: Path, comes_again: Callable[[], None]
+) -> None:
     for stage in ("looks", "cuts"):
         files = sorted((tmp_path / "out" / ".intaglio" / stage).rglob("*.jsonl"))
         assert len(files) > 1
         whole = [path.read_bytes() for path in files]
         for path, data in zip(files, [*whole[1:], whole[0]], strict=True):
             path.write_bytes(data)
-    stages.work(settings)
-    assert stages.tree(tmp_path / "out") == before
+    comes_again()
 
 
-def test_a_ledger_of_an_earlier_version_is_made_anew(tmp_path: Path) -> None:
-    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
-    stages.work(settings)
-    before = stages.tree(tmp_path / "out")
+def test_a_ledger_of_an_earlier_version_is_made_anew(
+    tmp_path: Path, comes_again: Callable[[], None]
+) -> None:
     for path in (tmp_path / "out" / ".intaglio").rglob("*.jsonl"):
         rest = [line.partition(b" ")[2] for line in path.read_bytes().splitlines()]
         path.write_bytes(b"".join(b"%08x %b\n" % (crc32(line), line) for line in rest))
-    stages.work(settings)
-    assert stages.tree(tmp_path / "out") == before
+    comes_again()
 
 
 @pytest.mark.parametrize("line", [0, -1])
-def test_a_damaged_manifest_is_written_anew(tmp_path: Path, line: int) -> None:
-    settings = stages.settings_for(stages.make_archive(tmp_path / "in"), tmp_path / "out")
-    stages.work(settings)
-    before = stages.tree(tmp_path / "out")
+def test_a_damaged_manifest_is_written_anew(
+    tmp_path: Path, comes_again: Callable[[], None], line: int
+) -> None:
     path = tmp_path / "out" / "manifest.jsonl"
     written = path.read_bytes().splitlines(keepends=True)
     written[line] = written[line].replace(b'"', b"\xff", 1)
     path.write_bytes(b"".join(written))
-    stages.work(settings)
-    assert stages.tree(tmp_path / "out") == before
+    comes_again()
 
 
 def test_a_ledger_that_is_removed_in_mid_run_stops_the_run_which_can_be_resumed(
