@@ -30,6 +30,8 @@ class Outcome:
         boxes_source: How the person drew them: gt (ground truth) or eye (to within 2 %).
         scan: bilevel, grey or colour.
         seconds: CPU time for the page on one thread, rendering not counted.
+        shrunk: For every drawn box its overlap with itself shrunk to the ink in it, which is all
+            that a method can reach whose boxes end at the ink.
     """
 
     key: str
@@ -44,6 +46,7 @@ class Outcome:
     boxes_source: str
     scan: str
     seconds: float
+    shrunk: tuple[float, ...] = ()
 
     @property
     def large(self) -> bool:
@@ -109,10 +112,12 @@ def match(outcome: Outcome, least_overlap: float) -> list[tuple[float, bool]]:
 def box_figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
     """How well the boxes fit; nan where nothing was drawn."""
     overlaps = np.array(best_overlaps(outcomes))
+    shrunk = [value for outcome in outcomes for value in outcome.shrunk]
     return {
         "ap50": average_precision(outcomes, 0.5),
         "ap75": average_precision(outcomes, 0.75),
         "mean_iou": float(overlaps.mean()) if overlaps.size else float("nan"),
+        "shrunk_iou": float(np.mean(shrunk)) if shrunk else float("nan"),
         "found_at_50": float((overlaps >= 0.5).mean()) if overlaps.size else float("nan"),
         "found_at_75": float((overlaps >= 0.75).mean()) if overlaps.size else float("nan"),
         "drawn": overlaps.size,

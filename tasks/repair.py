@@ -16,7 +16,7 @@ from tasks.package import PACKED
 from tasks.publish import PAGES, PUBLISHED, SUMMARY
 from tasks.session import Session
 from tasks.storage import Storage
-from tasks.verify import Problem, read_records
+from tasks.verify import Problem, sound_records
 
 PUT_BACK = (
     "Put what is missing back, as it was, and run the same command again; or run "
@@ -47,7 +47,7 @@ def not_made_again(output: Storage, problems: list[Problem]) -> list[Problem]:
         output: The dataset after its repair.
         problems: What was wrong before.
     """
-    samples, _ = read_records(output, MANIFEST, Sample)
+    samples, _ = sound_records(output, MANIFEST, Sample)
     back = {sample.file_name for sample in samples}
     what = f"could not be made again; {PAGES} says why"
     return [
@@ -72,7 +72,7 @@ def check_sources(run: Session, problems: list[Problem]) -> None:
         BadSettings: One is gone, another file, or does not open. Nothing was changed.
         StorageGone: It cannot be read.
     """
-    samples, _ = read_records(run.output, MANIFEST, Sample)
+    samples, _ = sound_records(run.output, MANIFEST, Sample)
     wrong = {problem.file_name for problem in problems}
     needed = {s.pdf_sha256 for s in samples if wrong & {s.file_name, aside_name(s.file_name)}}
     # The manifest, too: the ledger may be gone.

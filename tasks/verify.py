@@ -59,17 +59,17 @@ def verify(output: Storage, progress: Progress) -> list[Problem]:
     except ValidationError as error:
         what = f"is damaged: {error.errors()[0]['msg']}"
         problems.append(Problem(file_name=SUMMARY, what=what))
-    samples, damaged = read_records(output, MANIFEST, Sample)
+    samples, damaged = sound_records(output, MANIFEST, Sample)
     progress.start(len(samples), "verifying")
     for sample in samples:
         problems += _check_sample(output, sample)
         progress.advance()
     progress.stop()
     problems += damaged
-    problems += read_records(output, QUARANTINE, QuarantineLine)[1]
+    problems += sound_records(output, QUARANTINE, QuarantineLine)[1]
     if damaged:
         # Pages and ZIP can only be compared with a whole manifest.
-        problems += read_records(output, PAGES, PageLine)[1]
+        problems += sound_records(output, PAGES, PageLine)[1]
     else:
         problems += [*_check_pages(output, samples), *_check_zip(output)]
     named = {problem.file_name for problem in problems}
@@ -79,8 +79,8 @@ def verify(output: Storage, progress: Progress) -> list[Problem]:
     return problems
 
 
-def read_records(output: Storage, name: str, kind: type[R]) -> tuple[list[R], list[Problem]]:
-    """The records in the lines of a file, and the lines that hold none."""
+def sound_records(output: Storage, name: str, kind: type[R]) -> tuple[list[R], list[Problem]]:
+    """The records in the lines of a file, and which lines hold none."""
     records: list[R] = []
     damaged: list[Problem] = []
     for number, line in enumerate(output.lines(name), start=1):
@@ -122,7 +122,7 @@ def _check_pages(output: Storage, samples: list[Sample]) -> Iterator[Problem]:
     """Every page of the archive has one line, and the kept ones name the manifest's samples."""
     counts = {pdf.name: pdf.facts.page_count for pdf in last_time(output) if pdf.facts}
     expected = [(name, index) for name in sorted(counts) for index in range(counts[name])]
-    lines, damaged = read_records(output, PAGES, PageLine)
+    lines, damaged = sound_records(output, PAGES, PageLine)
     if damaged:
         yield from damaged
         return

@@ -23,10 +23,13 @@ MOST_OF_IT = 0.8
 """A blob that holds at least this share of a box may complete it."""
 MUCH_LARGER = 4
 """A blob of more than this many times the area of a box is something else."""
+FEW_LETTERS = 0.3
+"""An edge moves over ink with at most this share of letter-sized pieces."""
 CAPTION_GAP = 2
 """Fewest white lines, at 512 pixels a page, between a picture and its caption."""
-LETTERED = 0.7
-"""Ink with more than this share of letter-sized pieces is a caption."""
+LETTERED = 0.6
+"""Ink with more than this share of letter-sized pieces is a caption; with less it is the foot of
+the picture."""
 IS_TEXT = 0.5
 """A cell at least this probable is text."""
 LITTLE_TEXT = 0.3
@@ -71,8 +74,12 @@ def grow(pieces: Pieces, box: PixelBox, text: NDArray[np.float32]) -> PixelBox:
     return grown
 
 
-def complete(box: PixelBox, blobs: Sequence[PixelBox]) -> PixelBox:
-    """The box with every blob that holds most of it and is not very much larger."""
+def complete(pieces: Pieces, box: PixelBox, blobs: Sequence[PixelBox]) -> PixelBox:
+    """The box with each edge moved out to that of a blob that holds most of the box.
+
+    An edge stays where it is if what it would move over are letters, or is white, or if the blob
+    is very much larger.
+    """
     whole = box
     for blob in blobs:
         shared = (
@@ -81,9 +88,26 @@ def complete(box: PixelBox, blobs: Sequence[PixelBox]) -> PixelBox:
             min(box[2], blob[2]),
             min(box[3], blob[3]),
         )
-        if size(shared) >= MOST_OF_IT * size(box) and size(blob) <= MUCH_LARGER * size(box):
-            whole = union(whole, blob)
+        if size(shared) < MOST_OF_IT * size(box) or size(blob) > MUCH_LARGER * size(box):
+            continue
+        for edge in range(4):
+            x0, y0, x1, y1 = _beyond(whole, blob, edge)
+            # Where there is no ink the share of letters is 1.
+            if pieces.text_share((slice(y0, y1), slice(x0, x1))) <= FEW_LETTERS:
+                moved = list(whole)
+                moved[edge] = blob[edge]
+                whole = (moved[0], moved[1], moved[2], moved[3])
     return whole
+
+
+def _beyond(box: PixelBox, blob: PixelBox, edge: int) -> PixelBox:
+    """What a blob has beyond one edge of a box, as wide or high as the box; empty if nothing."""
+    beyond = list(box)
+    if edge < 2:
+        beyond[edge], beyond[edge + 2] = min(blob[edge], box[edge]), box[edge]
+    else:
+        beyond[edge - 2], beyond[edge] = box[edge], max(blob[edge], box[edge])
+    return (beyond[0], beyond[1], beyond[2], beyond[3])
 
 
 def size(box: PixelBox) -> int:
@@ -91,13 +115,14 @@ def size(box: PixelBox) -> int:
     return max(0, box[2] - box[0]) * max(0, box[3] - box[1])
 
 
-def without_captions(pieces: Pieces, box: PixelBox) -> PixelBox:
+def without_captions(pieces: Pieces, ink: Mask, box: PixelBox) -> PixelBox:
     """The box without lines of letters at its top and bottom that white parts from the rest.
 
-    At most a fifth of the height is cut off at either end: more would be another picture.
+    ``ink`` is that of the pieces without specks, which lie in the white as well. At most a fifth of
+    the height is cut off at either end: more would be another picture.
     """
     x0, y0, x1, y1 = box
-    inked = np.max(pieces.labels[y0:y1, x0:x1], axis=1) > 0
+    inked = np.max(ink[y0:y1, x0:x1], axis=1) > 0
     top = _caption_depth(pieces, inked, lambda end: (slice(y0, y0 + end), slice(x0, x1)))
     bottom = _caption_depth(pieces, inked[::-1], lambda end: (slice(y1 - end, y1), slice(x0, x1)))
     return (x0, y0 + top, x1, y1 - bottom)

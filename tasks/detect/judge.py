@@ -23,10 +23,17 @@ MARGIN = 0.1
 """What a window shows around a box, as a fraction of the box's longer side."""
 DARKEST, LIGHTEST = -0.1, 1.175
 """Bounds of the normalised grey in a window: a black border must not outweigh the rest."""
+KINDS = 4
+"""What a region is told apart into, in the order of the maps."""
+OLDER = (
+    "these weights are of an older version. Train them again: python -m tasks.detect.train --help."
+)
 
 
 class RegionJudge:
     """Says how likely each region of a page is a picture, an ornament, ruled matter or text.
+
+    The network is an ensemble: several judges trained apart, of which the mean counts.
 
     Args:
         folder: Where the weights lie, called `JUDGE`.
@@ -39,13 +46,15 @@ class RegionJudge:
     """
 
     def __init__(self, folder: Path) -> None:
-        file = folder / JUDGE
+        file, example = folder / JUDGE, np.zeros((1, 2, SIDE, SIDE), np.float32)
         if not file.exists():
-            raise ValueError(
-                f"{file} is missing; these weights are of an older version. "
-                "Train them again: python -m tasks.detect.train."
-            )
-        self._net = Network(file, np.zeros((1, 2, SIDE, SIDE), np.float32))
+            raise ValueError(f"{file} is missing; {OLDER}")
+        self._net = Network(file, example)
+        answer = self._net(example).shape
+        if answer == (1, KINDS):
+            raise ValueError(f"{file} is a single judge, no ensemble; {OLDER}")
+        if len(answer) != 3 or (answer[0], answer[2]) != (1, KINDS):
+            raise ValueError(f"{file} is no judge of regions: it answers in the shape {answer}.")
         self.digest = self._net.digest
 
     def __call__(self, gray: Gray, boxes: Sequence[PixelBox]) -> NDArray[np.float32]:
@@ -63,8 +72,9 @@ class RegionJudge:
             return np.zeros((0, 4), np.float32)
         page = normalise(gray)
         logits = self._net(np.stack([window(page, box) for box in boxes]))
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        kinds: NDArray[np.float32] = odds / odds.sum(axis=1, keepdims=True)
+        odds = np.exp(logits - logits.max(axis=2, keepdims=True))
+        opinions = odds / odds.sum(axis=2, keepdims=True)
+        kinds: NDArray[np.float32] = opinions.mean(axis=1)
         return kinds
 
 

@@ -27,7 +27,7 @@ WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights"
 NETWORK = "layout.onnx"
 FOLDS = "layout.folds.json"
 """What networks that never saw a page's work found on the pages of the training corpus."""
-CODE_VERSION = "6"
+CODE_VERSION = "7"
 """To be raised whenever the way from maps to regions changes."""
 
 

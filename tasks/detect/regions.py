@@ -36,30 +36,29 @@ CERTAIN = 0.75
 FEW_LETTERS, MANY_LETTERS = 0.2, 0.6
 """Ink of a blob has at most the first share of letter-sized pieces to overrule the network; a
 picture of the network's with more than the second is text."""
-SURE_PICTURE = 0.6
-"""Pictures of which the maps are at least as sure are not looked at for symmetry, nor denied."""
-MIRRORED = 0.8
-"""Likeness to the mirror image above which an unsure picture is an ornament: head- and tailpieces
-of the labelled pages reach 0.74 to 0.92, an armour from the front 0.75."""
-HEADPIECE = (0.05, 0.3)
-"""Fractions of the page between which symmetry is looked at: coins are smaller, plates larger."""
+SURE_PICTURE = 0.7
+"""Pictures of which the maps are at least as sure are not denied, whatever mirrors itself."""
 ORNAMENTAL = 1.8
 """A figure is an ornament when the maps say so this many times as surely as a picture."""
 LEAST_ORNAMENT = 0.3
 """What the maps say nothing about is a picture that only the classical method saw."""
 SURE_ORNAMENT = 0.93
-"""A picture that the judge is surer than this to be an ornament is one. From 0.88 to 0.94 nothing
+"""A picture that the judge is surer than this to be an ornament is one. From 0.8 to 0.96 nothing
 changes on the labelled pages; drawn patterns of lace reach 0.92."""
 LARGEST_ORNAMENT = 0.3
 """Nothing larger, as a fraction of the page, is made an ornament by the judge."""
-LEAST_PICTURE = 0.15
+LEAST_PICTURE = 0.45
 """What the judge finds less likely to be a picture than this is none, unless the maps are sure of
-it. Judges trained on different works are of several minds: of pictures on the labelled pages that
-could be denied, one of four gives one 0.145, the others 0.67 to 0.9; the next has 0.22. Music, a
-headpiece, a binding and redacted type have 0 to 0.14 from all four."""
+it. Of the pictures on the labelled pages that could be denied the least likely has 0.55; lettering
+in white on black has 0.37, an initial 0.36, bindings and headpieces 0.04 to 0.32."""
+MIRRORED, MIRRORED_ORNAMENT = 0.8, 0.25
+"""Likeness to its mirror image above which a figure is a head- or tailpiece, if the judge finds it
+at least so likely to be an ornament. Those of the labelled pages that the maps are unsure of are
+alike to 0.82 to 0.92, and the judge gives them 0.43 to 0.98; a wine press and a coat of arms that
+mirror themselves have 0.03 and 0.02."""
 TOO_SMALL_TO_DENY = 0.05
 """Fraction of the page below which figures are not denied: the judge knows small drawings of tools
-badly, and none of them decides about a page."""
+badly, coins mirror themselves, and none of them decides about a page."""
 FEWEST = 6
 """Connected cells that make a region; fewer are under 16 x 24 pixels of the page."""
 SMALLEST = 0.004
@@ -137,16 +136,16 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
     for channel, boxes in found.items():
         grown = [grow(pieces, snap(ours, box), maps[TEXT]) for box in boxes]
         if channel == PICTURE:
-            grown = [complete(box, blobs) for box in grown]
+            grown = [complete(pieces, box, blobs) for box in grown]
         whole = join_fragments(ink, maps[TEXT], merge_close(grown, gap=0))
         parts[channel] = [part for box in whole for part in split(ours, likely[channel], box)]
     taken = [box for boxes in parts.values() for box in boxes]
     parts[PICTURE] = [
-        without_captions(pieces, box) for box in parts[PICTURE] if not _is_text(pieces, box)
+        without_captions(pieces, ink, box) for box in parts[PICTURE] if not _is_text(pieces, box)
     ]
     parts[PICTURE] += [blob for blob in blobs if not any(_touch(blob, box) for box in taken)]
     candidates = [
-        (_channel(page, maps, channel, box), box)
+        (_channel(maps, channel, box, shape), box)
         for channel, boxes in parts.items()
         for box in boxes
         if size(box) >= SMALLEST * page.gray.size
@@ -171,50 +170,47 @@ def _touch(a: PixelBox, b: PixelBox) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def _channel(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBox) -> int:
+def _channel(maps: NDArray[np.float32], channel: int, box: PixelBox, shape: tuple[int, int]) -> int:
     """What the whole of a box is: ornaments are found among the pictures."""
     if channel != PICTURE:
         return channel
-    shape = page.gray.shape
     picture, ornament = (float(cells(maps[c], box, shape).mean()) for c in (PICTURE, ORNAMENT))
-    decorated = ornament > max(ORNAMENTAL * picture, LEAST_ORNAMENT)
-    return ORNAMENT if decorated or _mirrors_itself(page, box, picture) else PICTURE
-
-
-def _mirrors_itself(page: InkPage, box: PixelBox, confidence: float) -> bool:
-    """Whether what the maps are unsure of is a head- or tailpiece, told by its symmetry.
-
-    Small ones are left, since coins and tools in the text mirror themselves as often, and so are
-    large ones, figures on the cover of a magazine.
-    """
-    smallest, largest = (share * page.gray.size for share in HEADPIECE)
-    if confidence >= SURE_PICTURE or not smallest <= size(box) <= largest:
-        return False
-    return symmetry(page.flat, box) > MIRRORED
+    return ORNAMENT if ornament > max(ORNAMENTAL * picture, LEAST_ORNAMENT) else PICTURE
 
 
 def _picture(
     page: InkPage, maps: NDArray[np.float32], box: PixelBox, odds: NDArray[np.float32]
 ) -> Region:
     """What the maps take for a picture, after the second look at it."""
-    shape = page.gray.shape
-    share = size(box) / page.gray.size
-    unsure = cells(maps[PICTURE], box, shape).mean() < SURE_PICTURE
-    channel = PICTURE
-    if odds[ORNAMENT] > SURE_ORNAMENT:
-        channel = ORNAMENT
-    elif odds[PICTURE] < LEAST_PICTURE and share >= TOO_SMALL_TO_DENY and unsure:
-        channel = int(odds.argmax())
-    if channel == ORNAMENT and share >= LARGEST_ORNAMENT:
-        channel = PICTURE
+    channel = _second_look(page, maps, box, odds)
     if channel == PICTURE:
         kind = picture_kind(page.gray, box)
     elif channel == RULED:
         kind = ruled_kind(page.ink, box)
     else:
         kind = RegionKind.ORNAMENT if channel == ORNAMENT else RegionKind.OTHER
-    confidence = float(odds[channel])
-    return Region(box=relative(box, shape), kind=kind, confidence=confidence)
+    confidence = float(odds[PICTURE] if channel == PICTURE else 1 - odds[PICTURE])
+    return Region(box=relative(box, page.gray.shape), kind=kind, confidence=confidence)
+
+
+def _second_look(
+    page: InkPage, maps: NDArray[np.float32], box: PixelBox, odds: NDArray[np.float32]
+) -> int:
+    """What a picture of the maps is to the judge; no plate becomes an ornament."""
+    share = size(box) / page.gray.size
+    plate = share >= LARGEST_ORNAMENT
+    if odds[ORNAMENT] > SURE_ORNAMENT:
+        return PICTURE if plate else ORNAMENT
+    sure = cells(maps[PICTURE], box, page.gray.shape).mean() >= SURE_PICTURE
+    if sure or share < TOO_SMALL_TO_DENY:
+        return PICTURE
+    decorated = odds[ORNAMENT] >= MIRRORED_ORNAMENT
+    if decorated and not plate and symmetry(page.flat, box) > MIRRORED:
+        return ORNAMENT
+    if odds[PICTURE] >= LEAST_PICTURE:
+        return PICTURE
+    instead = max((ORNAMENT, RULED, TEXT), key=lambda channel: float(odds[channel]))
+    return PICTURE if plate and instead == ORNAMENT else instead
 
 
 def _other(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBox) -> Region:

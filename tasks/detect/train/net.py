@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -106,3 +108,18 @@ class JudgeNet(nn.Module):
         seen = self.trunk(windows)
         logits: Tensor = self.head(torch.cat([seen.mean((2, 3)), seen.amax((2, 3))], dim=1))
         return logits
+
+
+class JudgeEnsemble(nn.Module):
+    """Several judges in one network, each with an answer of its own.
+
+    Input: as of `JudgeNet`. Output: (N, members, 4) logits.
+    """
+
+    def __init__(self, members: Iterable[JudgeNet]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Logits of every member for a batch of windows."""
+        return torch.stack([member(windows) for member in self.members], dim=1)

@@ -183,7 +183,15 @@ def test_a_network_is_trained_with_one_command_and_found_again(
     assert read_predictions(weights / FOLDS).keys() == {f"{number}.png#0" for number in range(5)}
     assert LayoutDetector(weights)(text_page(1)).blank is False
     other = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True)
-    assert "was trained otherwise" in other.stderr
+    assert f"{NETWORK} was trained otherwise" in other.stderr
+    command[command.index("30")] = "31"
+    other = subprocess.run(command, capture_output=True, text=True)
+    assert f"{JUDGE} was trained otherwise" in other.stderr
+    for judge in weights.rglob(JUDGE):
+        judge.unlink()
+    subprocess.run(command, capture_output=True, text=True, check=True)
+    for path in weights.rglob("*.onnx"):
+        assert (path.read_bytes() == made[path]) == (path.name == NETWORK)
 
 
 def test_whole_numbers_draw_the_maps_of_the_network(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from models.records import Region, RegionKind
+from tasks.detect.blobs import read_pieces
 from tasks.detect.boxes import merge_close, overlap, reading_order
+from tasks.detect.fragments import complete, strokes, without_captions
 from tasks.detect.halftone import find_screen
 from tasks.detect.kinds import picture_kind, ruled_kind, symmetry
-from tasks.detect.page import find_border, fit, flatten, read_ink, to_gray8
+from tasks.detect.page import Gray, find_border, fit, flatten, read_ink, to_gray8
 from tests.tasks.detect.drawn import halftone, text_page, with_dark_border, with_engraving
 
 
@@ -57,6 +59,54 @@ def test_the_border_is_what_is_dark_at_the_edge_and_not_the_picture() -> None:
     assert border[5, 400] == 255
     assert border[550, 400] == 0
     assert not (read_ink(page).ink & border).any()
+
+
+def _letters(ink: Gray, top: int, *columns: int) -> None:
+    for x in columns:
+        ink[top : top + 7, x : x + 5] = 255
+
+
+def _figure() -> Gray:
+    """The ink of a page with a frame, and lines above it and on its left."""
+    ink = np.zeros((512, 370), np.uint8)
+    cv2.rectangle(ink, (101, 141), (298, 298), 255, 2)
+    for y in range(60, 140, 16):
+        cv2.line(ink, (100, y), (299, y + 8), 255, 1)
+    for x in range(40, 100, 12):
+        cv2.line(ink, (x, 145), (x + 6, 290), 255, 1)
+    return ink
+
+
+def test_a_picture_seen_in_part_is_completed_by_strokes_and_not_by_letters() -> None:
+    ink, seen = _figure(), (100, 140, 300, 300)
+    _letters(ink, 306, *range(100, 296, 9))
+    pieces = read_pieces(ink)
+    assert complete(pieces, seen, [(100, 60, 300, 313)]) == (100, 60, 300, 300)
+    assert complete(pieces, seen, [(40, 140, 360, 300)]) == (40, 140, 300, 300)
+    assert complete(pieces, seen, [(0, 0, 370, 512), (100, 60, 180, 200)]) == seen
+
+
+def test_letters_in_a_corner_do_not_come_in_between_two_edges() -> None:
+    ink, seen = _figure(), (100, 140, 300, 300)
+    for top in range(62, 132, 10):
+        _letters(ink, top, *range(42, 92, 7))
+    assert complete(read_pieces(ink), seen, [(40, 60, 300, 300)]) == (40, 140, 300, 300)
+
+
+@pytest.mark.parametrize(
+    ("letters", "line", "bottom"),
+    [(20, 0, 302), (1, 0, 302), (8, 75, 302), (4, 75, 313)],
+    ids=["caption", "number", "caption and the end of a line", "foot of the picture"],
+)
+def test_a_caption_is_cut_off_below_white_with_specks(letters: int, line: int, bottom: int) -> None:
+    ink = _figure()
+    ink[302:306:2, 110:290:20] = 255
+    _letters(ink, 306, *range(104, 104 + 9 * letters, 9))
+    ink[309:311, 300 - line : 300] = 255
+    _letters(ink, 450, *range(20, 350, 9))
+    pieces = read_pieces(ink)
+    cut = without_captions(pieces, strokes(pieces), (100, 140, 300, 313))
+    assert cut == (100, 140, 300, bottom)
 
 
 @pytest.mark.parametrize("period", [3.5, 5.0, 8.0])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.selection import shrunk_overlap
 from benchmarks.selection_metrics import (
     Outcome,
     auc,
@@ -84,3 +85,11 @@ def test_plates_and_large_pictures_are_what_must_not_be_missed() -> None:
     assert replace(RIGHT, truth=((0.0, 0.0, 0.3, 0.3),)).large is False
     assert replace(RIGHT, truth=(), label="illustration").large
     assert replace(RIGHT, note="abstract ornament 19 %").ornamental
+
+
+def test_a_box_drawn_around_white_overlaps_what_is_left_of_it_by_its_share_of_ink() -> None:
+    ink = np.zeros((200, 100), np.uint8)
+    ink[40:80, 20:40] = 255
+    assert shrunk_overlap(ink, (0.2, 0.2, 0.4, 0.4)) == pytest.approx(1.0)
+    assert shrunk_overlap(ink, (0.1, 0.1, 0.5, 0.5)) == pytest.approx(1 / 4)
+    assert shrunk_overlap(ink, (0.6, 0.6, 0.9, 0.9)) == 0
