@@ -35,7 +35,10 @@ CERTAIN = 0.75
 """A region has at least one cell as probable as this."""
 FEW_LETTERS, MANY_LETTERS = 0.2, 0.6
 """Ink of a blob has at most the first share of letter-sized pieces to overrule the network; a
-picture of the network's with more than the second is text."""
+picture of the network's with more than the second is text, unless the map of text says less than
+`LEAST_TEXT`: grainy woodcuts fall into pieces as small (0.12 on the labelled pages; lettering in
+the panels of a circuit diagram has 0.21)."""
+LEAST_TEXT = 0.17
 SURE_PICTURE = 0.7
 """Pictures of which the maps are at least as sure are not denied, whatever mirrors itself."""
 ORNAMENTAL = 1.8
@@ -141,7 +144,9 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
         parts[channel] = [part for box in whole for part in split(ours, likely[channel], box)]
     taken = [box for boxes in parts.values() for box in boxes]
     parts[PICTURE] = [
-        without_captions(pieces, ink, box) for box in parts[PICTURE] if not _is_text(pieces, box)
+        without_captions(pieces, ink, box)
+        for box in parts[PICTURE]
+        if not _is_text(pieces, maps[TEXT], box)
     ]
     parts[PICTURE] += [blob for blob in blobs if not any(_touch(blob, box) for box in taken)]
     candidates = [
@@ -161,9 +166,10 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
     )
 
 
-def _is_text(pieces: Pieces, box: PixelBox) -> bool:
+def _is_text(pieces: Pieces, text: NDArray[np.float32], box: PixelBox) -> bool:
     window = (slice(box[1], box[3]), slice(box[0], box[2]))
-    return bool(pieces.labels[window].any()) and pieces.text_share(window) > MANY_LETTERS
+    letters = pieces.labels[window].any() and pieces.text_share(window) > MANY_LETTERS
+    return bool(letters and cells(text, box, pieces.labels.shape).mean() > LEAST_TEXT)
 
 
 def _touch(a: PixelBox, b: PixelBox) -> bool:

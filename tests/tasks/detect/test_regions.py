@@ -175,6 +175,20 @@ def test_a_picture_of_which_the_maps_saw_a_part_is_completed() -> None:
     assert overlap(box, _relative(PICTURE_BOX)) > 0.94
 
 
+@pytest.mark.parametrize(("text", "count"), [(0.05, 1), (0.3, 0)])
+def test_grains_as_small_as_letters_are_a_picture_if_the_map_sees_no_text(
+    text: float, count: int
+) -> None:
+    page = np.full(SHAPE, 255, np.uint8)
+    x0, y0, x1, y1 = PICTURE_BOX
+    for x in range(x0, x1, 12):
+        for y in range(y0, y1, 12):
+            cv2.circle(page, (x, y), 3, 0, -1)
+    maps = _maps(page, PICTURE_BOX, text=0.02)
+    maps[TEXT][maps[PICTURE] > 0.5] = text
+    assert len(_found(page, maps)) == count
+
+
 def test_a_blank_page_has_no_regions_whatever_the_maps_say() -> None:
     page = np.full(SHAPE, 230, np.uint8)
     found = measure(fit(page, LONG_SIDE), _maps(page, PICTURE_BOX), _pictures)
