@@ -41,10 +41,10 @@ the panels of a circuit diagram has 0.21)."""
 LEAST_TEXT = 0.17
 SURE_PICTURE = 0.7
 """Pictures of which the maps are at least as sure are not denied, whatever mirrors itself."""
-ORNAMENTAL = 1.8
-"""A figure is an ornament when the maps say so this many times as surely as a picture."""
-LEAST_ORNAMENT = 0.3
-"""What the maps say nothing about is a picture that only the classical method saw."""
+ORNAMENTAL, LEAST_ORNAMENT = 1.8, 0.3
+"""A figure is an ornament to the maps if they say so this many times as surely as a picture, and at
+least so surely. The judge has the last word: some networks of the maps call small woodcuts
+ornaments which it finds 0.7 to 0.97 likely to be pictures."""
 SURE_ORNAMENT = 0.93
 """A picture that the judge is surer than this to be an ornament is one. From 0.8 to 0.96 nothing
 changes on the labelled pages; drawn patterns of lace reach 0.92."""
@@ -60,8 +60,8 @@ at least so likely to be an ornament. Those of the labelled pages that the maps 
 alike to 0.82 to 0.92, and the judge gives them 0.43 to 0.98; a wine press and a coat of arms that
 mirror themselves have 0.03 and 0.02."""
 TOO_SMALL_TO_DENY = 0.05
-"""Fraction of the page below which figures are not denied: the judge knows small drawings of tools
-badly, coins mirror themselves, and none of them decides about a page."""
+"""Fraction of the page below which what is a picture to the maps is not denied: the judge knows
+small drawings of tools badly, coins mirror themselves, and none of them decides about a page."""
 FEWEST = 6
 """Connected cells that make a region; fewer are under 16 x 24 pixels of the page."""
 SMALLEST = 0.004
@@ -150,7 +150,7 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
     ]
     parts[PICTURE] += [blob for blob in blobs if not any(_touch(blob, box) for box in taken)]
     candidates = [
-        (_channel(maps, channel, box, shape), box)
+        (channel, box)
         for channel, boxes in parts.items()
         for box in boxes
         if size(box) >= SMALLEST * page.gray.size
@@ -160,7 +160,7 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
         [
             _picture(page, maps, box, next(judged))
             if channel == PICTURE
-            else _other(page, maps, channel, box)
+            else _ruled(page, maps, box)
             for channel, box in candidates
         ]
     )
@@ -174,14 +174,6 @@ def _is_text(pieces: Pieces, text: NDArray[np.float32], box: PixelBox) -> bool:
 
 def _touch(a: PixelBox, b: PixelBox) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _channel(maps: NDArray[np.float32], channel: int, box: PixelBox, shape: tuple[int, int]) -> int:
-    """What the whole of a box is: ornaments are found among the pictures."""
-    if channel != PICTURE:
-        return channel
-    picture, ornament = (float(cells(maps[c], box, shape).mean()) for c in (PICTURE, ORNAMENT))
-    return ORNAMENT if ornament > max(ORNAMENTAL * picture, LEAST_ORNAMENT) else PICTURE
 
 
 def _picture(
@@ -207,8 +199,12 @@ def _second_look(
     plate = share >= LARGEST_ORNAMENT
     if odds[ORNAMENT] > SURE_ORNAMENT:
         return PICTURE if plate else ORNAMENT
-    sure = cells(maps[PICTURE], box, page.gray.shape).mean() >= SURE_PICTURE
-    if sure or share < TOO_SMALL_TO_DENY:
+    picture, ornament = (
+        float(cells(maps[channel], box, page.gray.shape).mean()) for channel in (PICTURE, ORNAMENT)
+    )
+    if ornament > max(ORNAMENTAL * picture, LEAST_ORNAMENT):
+        return ORNAMENT if odds[PICTURE] < LEAST_PICTURE and not plate else PICTURE
+    if picture >= SURE_PICTURE or share < TOO_SMALL_TO_DENY:
         return PICTURE
     decorated = odds[ORNAMENT] >= MIRRORED_ORNAMENT
     if decorated and not plate and symmetry(page.flat, box) > MIRRORED:
@@ -219,10 +215,10 @@ def _second_look(
     return PICTURE if plate and instead == ORNAMENT else instead
 
 
-def _other(page: InkPage, maps: NDArray[np.float32], channel: int, box: PixelBox) -> Region:
+def _ruled(page: InkPage, maps: NDArray[np.float32], box: PixelBox) -> Region:
     shape = page.gray.shape
-    confidence = min(1.0, max(0.0, float(cells(maps[channel], box, shape).mean())))
-    kind = RegionKind.ORNAMENT if channel == ORNAMENT else ruled_kind(page.ink, box)
+    confidence = min(1.0, max(0.0, float(cells(maps[RULED], box, shape).mean())))
+    kind = ruled_kind(page.ink, box)
     return Region(box=relative(box, shape), kind=kind, confidence=confidence)
 
 

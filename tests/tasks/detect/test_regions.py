@@ -99,11 +99,30 @@ def test_figures_joined_in_the_maps_are_parted_unless_they_are_a_plate(
 def test_only_pictures_count_in_the_score() -> None:
     page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
     as_picture = measure(page, _maps(page, PICTURE_BOX), _pictures)
-    as_ornament = measure(page, _maps(page, PICTURE_BOX, channel=ORNAMENT), _pictures)
+    as_ornament = measure(page, _maps(page, PICTURE_BOX, channel=ORNAMENT), _judge(0.4, 0.6, 0, 0))
     assert as_picture.score == as_picture.measures["picture_area"] > 0.15
     assert as_ornament.score == 0
     assert as_ornament.measures["ornament_area"] == pytest.approx(as_picture.score, abs=0.01)
     assert [region.kind for region in as_ornament.regions] == [RegionKind.ORNAMENT]
+
+
+@pytest.mark.parametrize(
+    ("box", "picture", "kind"),
+    [
+        (PICTURE_BOX, 0.5, RegionKind.ENGRAVING),
+        (PICTURE_BOX, 0.4, RegionKind.ORNAMENT),
+        ((300, 500, 430, 680), 0.4, RegionKind.ORNAMENT),
+        ((120, 150, 680, 950), 0.4, RegionKind.ENGRAVING),
+    ],
+    ids=["picture to the judge", "ornament to both", "small", "large"],
+)
+def test_what_is_an_ornament_to_the_maps_must_be_one_to_the_judge(
+    box: Box, picture: float, kind: RegionKind
+) -> None:
+    page = fit(with_engraving(text_page(), box), LONG_SIDE)
+    judge = _judge(picture, 1 - picture, 0, 0)
+    (region,) = measure(page, _maps(page, box, channel=ORNAMENT), judge).regions
+    assert region.kind == kind
 
 
 def test_the_judge_gives_pictures_their_confidence() -> None:
