@@ -41,7 +41,7 @@ from tasks.detect.layout import FOLDS, WEIGHTS, read_predictions
 from tasks.detect.page import Mask, read_ink
 
 PICTURES = (RegionKind.ENGRAVING, RegionKind.PHOTOGRAPH)
-THRESHOLDS = {"sigma": 45.0, "blobs": 0.08, "layout": 0.08}
+THRESHOLDS = {"sigma": 45.0, "blobs": 0.075, "layout": 0.075}
 """Pages that score at least this are kept: the article's, and the pipeline's default."""
 
 INK_SIDE = 1024
@@ -55,6 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--corpus", type=Path, required=True, help="folder in the corpus format")
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS, help="folder of layout's weights")
     parser.add_argument("--output", type=Path, default=Path("build/selection"))
     arguments = parser.parse_args()
     cv2.setNumThreads(1)
@@ -63,10 +64,11 @@ def main() -> None:
     print(f"{len(pages)} pages of {len({page.work for page in pages})} works")
     arguments.output.mkdir(parents=True, exist_ok=True)
     results = {}
-    for method in arguments.methods.split(","):
-        held_out = read_predictions(WEIGHTS / FOLDS) if method == "layout" else {}
+    for method in arguments.methods.replace(" ", "").split(","):
+        detector = make_detector(method, str(arguments.weights) if method == "layout" else "")
+        held_out = read_predictions(arguments.weights / FOLDS) if method == "layout" else {}
         outcomes = [
-            look(make_detector(method), page, scan, held_out.get(f"{page.path}#{page.index}"))
+            look(detector, page, scan, held_out.get(f"{page.path}#{page.index}"))
             for page, scan in zip(pages, scans, strict=True)
         ]
         crossed = sum(f"{page.path}#{page.index}" in held_out for page in pages)

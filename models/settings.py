@@ -90,7 +90,7 @@ class Triage(Group):
     sigma_threshold: float = Field(default=45.0, ge=0, le=127.5)
     """sigma only: a page is kept above this standard deviation of its grey values (0 to 255) at
     144 dpi."""
-    min_area: float = Field(default=0.08, ge=0, le=1)
+    min_area: float = Field(default=0.075, ge=0, le=1)
     """layout and blobs: a page is kept when its illustrations cover at least this fraction of
     it."""
 

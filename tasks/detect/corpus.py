@@ -19,11 +19,14 @@ from pathlib import Path
 import numpy as np
 import pymupdf
 
+from models.errors import BadSettings
 from models.records import RelativeBox
 from tasks.detect.page import Gray
 
 ILLUSTRATED = ("mixed", "illustration")
 PLAIN = ("text", "blank")
+COLUMNS = ("path", "page", "label", "work")
+"""Columns that every table has."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,21 @@ def read_labels(folder: Path, table: Path | None = None) -> list[LabelledPage]:
     Args:
         folder: What paths in the table are relative to.
         table: The table; ``labels.csv`` in the folder if not given.
+
+    Raises:
+        BadSettings: The table is not there, lacks a column, or has a row that cannot be read.
     """
-    with (table or folder / "labels.csv").open(newline="", encoding="utf-8") as lines:
-        return [_page(folder, row) for row in csv.DictReader(lines)]
+    table = table or folder / "labels.csv"
+    try:
+        # What Excel writes begins with a byte order mark.
+        with table.open(newline="", encoding="utf-8-sig") as lines:
+            rows = csv.DictReader(lines)
+            missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
+            if missing:
+                raise BadSettings(f"{table} has no column {', '.join(missing)}.")
+            return [_row(folder, row, f"{table}, line {rows.line_num}") for row in rows]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{table} cannot be read: {error}.") from error
 
 
 def render(file: Path, index: int, dpi: float) -> Gray:
@@ -123,6 +138,13 @@ def _pixels(page: pymupdf.Page, dpi: float) -> Gray:
     )
     rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
     return np.ascontiguousarray(rows[:, : pixmap.width])
+
+
+def _row(folder: Path, row: dict[str, str], where: str) -> LabelledPage:
+    try:
+        return _page(folder, row)
+    except (TypeError, ValueError) as error:
+        raise BadSettings(f"{where}: {error}.") from error
 
 
 def _page(folder: Path, row: dict[str, str]) -> LabelledPage:

@@ -100,6 +100,21 @@ def complete(pieces: Pieces, box: PixelBox, blobs: Sequence[PixelBox]) -> PixelB
     return whole
 
 
+def to_edges(ink: Mask, box: PixelBox) -> PixelBox:
+    """The box with edges moved to those of the page where the ink beyond is about as dense.
+
+    For pages with nothing but a picture, of which the maps see a face or a dress. ``ink`` is all
+    that is dark, with what runs into the edge of the image.
+    """
+    whole = box
+    for edge in (*range(4), *range(4)):
+        x0, y0, x1, y1 = beyond = _beyond(whole, (0, 0, ink.shape[1], ink.shape[0]), edge)
+        inside = ink[whole[1] : whole[3], whole[0] : whole[2]]
+        if size(beyond) and np.mean(ink[y0:y1, x0:x1] > 0) >= DENSE * np.mean(inside > 0):
+            whole = union(whole, beyond)
+    return whole
+
+
 def _beyond(box: PixelBox, blob: PixelBox, edge: int) -> PixelBox:
     """What a blob has beyond one edge of a box, as wide or high as the box; empty if nothing."""
     beyond = list(box)

@@ -48,7 +48,7 @@ class RegionJudge:
     def __init__(self, folder: Path) -> None:
         file, example = folder / JUDGE, np.zeros((1, 2, SIDE, SIDE), np.float32)
         if not file.exists():
-            raise ValueError(f"{file} is missing; {OLDER}")
+            raise ValueError(f"{file} is missing: either its training has not ended, or {OLDER}")
         self._net = Network(file, example)
         answer = self._net(example).shape
         if answer == (1, KINDS):

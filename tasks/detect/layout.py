@@ -24,6 +24,8 @@ MULTIPLE = 32
 """The network goes down to a thirty-second: sides are filled up to a multiple of this."""
 WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights"
 """The folder with the weights that come with the project."""
+MAPS = 4
+"""Picture, ornament, ruled matter, text."""
 NETWORK = "layout.onnx"
 FOLDS = "layout.folds.json"
 """What networks that never saw a page's work found on the pages of the training corpus."""
@@ -50,6 +52,9 @@ class LayoutDetector:
     def __init__(self, folder: Path = WEIGHTS) -> None:
         blank = np.full((MULTIPLE, MULTIPLE), 255, np.uint8)
         self._net = Network(folder / NETWORK, as_input(blank))
+        cells = MULTIPLE // STRIDE
+        if (answer := self._net(as_input(blank)).shape) != (1, MAPS, cells, cells):
+            raise ValueError(f"{folder / NETWORK} draws no maps: it answers in the shape {answer}.")
         self._judge = RegionJudge(folder)
         self.version = f"{CODE_VERSION}-{self._net.digest[:12]}-{self._judge.digest[:12]}"
 

@@ -53,15 +53,10 @@ def main() -> None:
     cv2.setNumThreads(arguments.threads)
     plan = Plan(arguments.steps, arguments.crops, arguments.seed)
     started = time.monotonic()
-    pages, scenes = load(arguments.corpus, arguments.annotations)
-    if not any(scene.plain and scene.text.any() for scene in scenes):
-        raise SystemExit(
-            f"{arguments.corpus}: no page is labelled text and has nothing else; pictures and "
-            "ornaments are put onto such pages. Label some."
-        )
-    pictures = load_pictures(arguments.corpus)
-    print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
     try:
+        pages, scenes = load(arguments.corpus, arguments.annotations)
+        pictures = load_pictures(arguments.corpus)
+        print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
         _train_all(arguments.output, pages, scenes, arguments.folds, plan, pictures)
     except BadSettings as error:
         raise SystemExit(str(error)) from None

@@ -63,9 +63,10 @@ def train(
         plan: How much is trained, and from which seed.
 
     Raises:
-        BadSettings: One of them is there, and was trained on something else or otherwise.
+        BadSettings: One of them is there, and was trained on something else or otherwise; or there
+            is nothing to make pages from.
     """
-    material = {
+    material: dict[str, Any] = {
         "pages": len(scenes),
         "works": sorted({scene.work for scene in scenes}),
         "material": _fingerprint(scenes, pictures),
@@ -83,8 +84,15 @@ def train(
     missing = [name for name, card in cards.items() if not _is_made(output / name, card)]
     if not missing:
         return
-    output.mkdir(parents=True, exist_ok=True)
     bank = make_bank(scenes, pictures)
+    for what, there in (("a picture", bank.pictures), ("nothing but text", bank.plain)):
+        if not there:
+            raise BadSettings(
+                f"For {output}: no page of {len(material['works'])} works is labelled and has "
+                f"{what}; pictures are put onto pages of text. Label some, of more works if there "
+                "are to be folds."
+            )
+    output.mkdir(parents=True, exist_ok=True)
     for name in missing:
         # Before it is made, so that what is there afterwards is never taken for something else.
         _write_card(output / name, cards[name])
@@ -99,12 +107,16 @@ def _is_made(target: Path, card: Card) -> bool:
     """Whether a network is there already, trained just so."""
     if not target.exists():
         return False
-    file = target.with_suffix(".json")
-    there = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    if {key: there.get(key) for key in card} != card:
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    try:
+        there = json.loads(target.with_suffix(".json").read_text(encoding="utf-8"))
+        same = {**there, "torch": "", "sha256": there.get("sha256", digest)}
+    except (OSError, ValueError, TypeError, AttributeError):
+        same = {}
+    if same != {**card, "torch": "", "sha256": digest}:
         raise BadSettings(
-            f"{target} was trained otherwise, or on other pages: remove it, or choose another "
-            "--output."
+            f"{target} was trained otherwise, on other pages, or is not what its card "
+            f"{target.with_suffix('.json').name} says: remove it, or choose another --output."
         )
     print(f"{target} is there already", flush=True)
     return True

@@ -9,6 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from models.errors import BadSettings
 from models.records import RelativeBox
 from tasks.detect.blobs import read_pieces
 from tasks.detect.corpus import LabelledPage, read_labels, render_fit
@@ -47,6 +48,9 @@ def load(corpus: Path, annotations: Path | None) -> tuple[list[LabelledPage], li
     Args:
         corpus: A folder in the corpus format.
         annotations: A second table, whose rows replace or join those of ``labels.csv``.
+
+    Raises:
+        BadSettings: A table cannot be read, or none of the files is there.
     """
     pages = {(page.path, page.index): page for page in read_labels(corpus)}
     if annotations is not None:
@@ -57,6 +61,8 @@ def load(corpus: Path, annotations: Path | None) -> tuple[list[LabelledPage], li
             work = page.work or (first.work if first else "")
             pages[page.path, page.index] = replace(page, boxes=boxes, label=label, work=work)
     known = [page for page in pages.values() if page.boxes is not None and page.file.exists()]
+    if not known:
+        raise BadSettings(f"{corpus}: none of the labelled pages is there, or none has boxes.")
     return known, [_scene(page) for page in known]
 
 

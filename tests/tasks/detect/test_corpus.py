@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from models.errors import BadSettings
 from models.records import Detection, Region, RegionKind
 from tasks.detect import make_detector
 from tasks.detect.corpus import read_labels, render_fit, scan_type
@@ -35,6 +36,7 @@ from tasks.detect.train.compose import make_bank, make_scene, make_spread
 from tasks.detect.train.crops import make_crops, pack, unpack
 from tasks.detect.train.export import FREE_PAGE, export
 from tasks.detect.train.folds import assign_folds
+from tasks.detect.train.make import Plan, train
 from tasks.detect.train.net import LayoutNet
 from tasks.detect.train.pages import Scene, load
 from tests.tasks.detect.drawn import SHAPE, text_page, with_engraving
@@ -64,6 +66,30 @@ def folder(tmp_path: Path) -> Path:
     lines.append("5.png,0,other,,work2,a cover")
     (tmp_path / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (b"pdf,page_index,label\na.pdf,0,text\n", "no column path, page, work"),
+        (b"\xef\xbb\xbfpath,page,label,work\na.pdf,one,text,w\n", "line 2: .*one"),
+        (b"path,page,label,work,boxes\na.pdf,0,mixed,w,[[0.1\n", "line 2"),
+    ],
+    ids=["another table", "a number that is none, from Excel", "boxes"],
+)
+def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, table: bytes, what: str) -> None:
+    (tmp_path / "labels.csv").write_bytes(table)
+    with pytest.raises(BadSettings, match=f"labels.csv.* {what}"):
+        read_labels(tmp_path)
+
+
+def test_training_asks_for_pages_of_text_in_every_fold(folder: Path, tmp_path: Path) -> None:
+    _, scenes = load(folder, None)
+    plan = Plan(2, 30, 0)
+    for few in ([s for s in scenes if not s.pictures], [s for s in scenes if s.pictures]):
+        with pytest.raises(BadSettings, match="Label some"):
+            train(few, [], tmp_path / "out", plan)
+    assert not (tmp_path / "out").exists()
 
 
 def test_labels_are_read(folder: Path) -> None:
@@ -160,7 +186,7 @@ def test_the_shipped_weights_find_the_illustrated_pages_of_the_corpus() -> None:
     detector = make_detector("layout")
     pages = [page for page in read_labels(CORPUS) if page.judged][::3]
     right = sum(
-        (detector(render_fit(page.file, page.index, 512)).score >= 0.08) == page.illustrated
+        (detector(render_fit(page.file, page.index, 512)).score >= 0.075) == page.illustrated
         for page in pages
     )
     assert right / len(pages) > 0.94
@@ -182,6 +208,13 @@ def test_a_network_is_trained_with_one_command_and_found_again(
     assert {path: path.read_bytes() for path in weights.rglob("*.onnx")} == made
     assert read_predictions(weights / FOLDS).keys() == {f"{number}.png#0" for number in range(5)}
     assert LayoutDetector(weights)(text_page(1)).blank is False
+    card = weights / "fold0" / "regions.json"
+    for damaged in ("{", "[1]", card.read_text().replace("epochs", "epoch")):
+        whole = card.read_text()
+        card.write_text(damaged)
+        other = subprocess.run(command, capture_output=True, text=True)
+        assert "regions.json" in other.stderr and "Traceback" not in other.stderr
+        card.write_text(whole)
     other = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True)
     assert f"{NETWORK} was trained otherwise" in other.stderr
     command[command.index("30")] = "31"
