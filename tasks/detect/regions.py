@@ -55,8 +55,9 @@ LARGEST_ORNAMENT = 0.3
 """Nothing larger, as a fraction of the page, is made an ornament by the judge."""
 LEAST_PICTURE = 0.3
 """What the judge finds less likely to be a picture than this is none, unless the maps are sure of
-it. On the labelled pages 0.45 would drop one more page of ornaments and no picture; of photographs
-and fashion plates set into pages of text it drops seven of 73."""
+it. On the labelled pages 0.45 (and 0.7 for the maps) would drop one more page of ornaments and no
+picture; of 73 photographs and fashion plates set into pages (`benchmarks.pasted`) it would lose
+four more, and three that fill a page."""
 MIRRORED, MIRRORED_ORNAMENT = 0.8, 0.25
 """Likeness to its mirror image above which a figure is a head- or tailpiece, if the judge finds it
 at least so likely to be an ornament. Those of the labelled pages that the maps are unsure of are
