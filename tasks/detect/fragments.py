@@ -42,6 +42,8 @@ GUTTER = 0.012
 """Least width of the white between two pictures, as a fraction of the page's longer side."""
 PLATE = 0.3
 """A box of at least this fraction of the page is one picture."""
+OUTERMOST = 8
+"""Lines at the edge of a page of 512 pixels that tell a picture which runs to it from a margin."""
 UNSURE = 0.75
 """Between two pictures the map is less sure than this; within one it is surer."""
 
@@ -103,14 +105,20 @@ def complete(pieces: Pieces, box: PixelBox, blobs: Sequence[PixelBox]) -> PixelB
 def to_edges(ink: Mask, box: PixelBox) -> PixelBox:
     """The box with edges moved to those of the page where the ink beyond is about as dense.
 
-    For pages with nothing but a picture, of which the maps see a face or a dress. ``ink`` is all
-    that is dark, with what runs into the edge of the image.
+    For pages with nothing but a picture, of which the maps see a face or a dress. ``ink`` is that
+    of the page, without dark scan borders.
     """
     whole = box
     for edge in (*range(4), *range(4)):
         x0, y0, x1, y1 = beyond = _beyond(whole, (0, 0, ink.shape[1], ink.shape[0]), edge)
-        inside = ink[whole[1] : whole[3], whole[0] : whole[2]]
-        if size(beyond) and np.mean(ink[y0:y1, x0:x1] > 0) >= DENSE * np.mean(inside > 0):
+        if not size(beyond):
+            continue
+        enough = DENSE * np.mean(ink[whole[1] : whole[3], whole[0] : whole[2]] > 0)
+        strip = ink[y0:y1, x0:x1] > 0
+        # Line by line from the edge of the page: a margin is white, whatever lies within it.
+        lines = strip.mean(axis=1 if edge % 2 else 0)
+        outer = lines[:OUTERMOST] if edge < 2 else lines[-OUTERMOST:]
+        if strip.mean() >= enough and outer.mean() >= enough:
             whole = union(whole, beyond)
     return whole
 

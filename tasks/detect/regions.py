@@ -145,7 +145,7 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
         if channel == PICTURE:
             grown = [complete(pieces, box, blobs) for box in grown]
             if (maps[TEXT] > LIKELY).mean() < BARE:
-                grown = [to_edges(page.ink | page.border, box) for box in grown]
+                grown = [to_edges(page.ink, box) for box in grown]
         whole = join_fragments(ink, maps[TEXT], merge_close(grown, gap=0))
         parts[channel] = [part for box in whole for part in split(ours, likely[channel], box)]
     taken = [box for boxes in parts.values() for box in boxes]
