@@ -20,7 +20,7 @@ from benchmarks.selection import PICTURES
 from models.records import Detection, RelativeBox
 from tasks.detect.corpus import read_labels, render_fit
 from tasks.detect.layout import WEIGHTS, LayoutDetector
-from tasks.detect.page import Gray, PixelBox
+from tasks.detect.page import Gray, PixelBox, absolute
 from tasks.detect.train.pages import load_pictures
 
 PLACES = {
@@ -66,10 +66,7 @@ def main() -> None:
 
 def _paste(page: Gray, picture: Gray, place: RelativeBox, stretch: bool) -> tuple[Gray, PixelBox]:
     """The page with a picture on white in a place, in its shape or stretched, and where it is."""
-    height, width = page.shape
-    x0, y0, x1, y1 = (
-        round(side * length) for side, length in zip(place, (width, height) * 2, strict=True)
-    )
+    x0, y0, x1, y1 = absolute(place, page.shape)
     if not stretch:
         scale = min((x1 - x0) / picture.shape[1], (y1 - y0) / picture.shape[0])
         x1, y1 = x0 + int(picture.shape[1] * scale), y0 + int(picture.shape[0] * scale)

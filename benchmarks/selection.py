@@ -38,7 +38,7 @@ from tasks.detect.corpus import (
     scan_type,
 )
 from tasks.detect.layout import FOLDS, WEIGHTS, read_predictions
-from tasks.detect.page import Mask, read_ink
+from tasks.detect.page import Mask, absolute, read_ink, relative
 
 PICTURES = (RegionKind.ENGRAVING, RegionKind.PHOTOGRAPH)
 THRESHOLDS = {"sigma": 45.0, "blobs": 0.075, "layout": 0.075}
@@ -93,7 +93,6 @@ def look(detector: Detector, page: LabelledPage, scan: str, held_out: Detection 
     found = detector(gray)
     seconds = time.process_time() - started
     found = held_out or found
-    ink = read_ink(render_fit(page.file, page.index, INK_SIDE)).ink if page.boxes else gray
     return Outcome(
         key=f"{page.path}#{page.index}",
         work=page.work,
@@ -107,8 +106,15 @@ def look(detector: Detector, page: LabelledPage, scan: str, held_out: Detection 
         boxes_source=page.boxes_source,
         scan=scan,
         seconds=seconds,
-        shrunk=tuple(shrunk_overlap(ink, box) for box in page.boxes or ()),
+        shrunk=_shrunk(page),
     )
+
+
+def _shrunk(page: LabelledPage) -> tuple[float, ...]:
+    if not page.boxes:
+        return ()
+    ink = read_ink(render_fit(page.file, page.index, INK_SIDE)).ink
+    return tuple(shrunk_overlap(ink, box) for box in page.boxes)
 
 
 def shrunk_overlap(ink: Mask, box: RelativeBox) -> float:
@@ -118,20 +124,10 @@ def shrunk_overlap(ink: Mask, box: RelativeBox) -> float:
         ink: (H, W) mask of the page's ink.
         box: In fractions of the page.
     """
-    height, width = ink.shape
-    x0, y0, x1, y1 = (
-        round(side * length) for side, length in zip(box, (width, height) * 2, strict=True)
-    )
+    x0, y0, x1, y1 = absolute(box, ink.shape)
     left, top, wide, high = cv2.boundingRect(ink[y0:y1, x0:x1])
-    return overlap(
-        box,
-        (
-            (x0 + left) / width,
-            (y0 + top) / height,
-            (x0 + left + wide) / width,
-            (y0 + top + high) / height,
-        ),
-    )
+    x0, y0 = x0 + left, y0 + top
+    return overlap(box, relative((x0, y0, x0 + wide, y0 + high), ink.shape))
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -93,12 +93,10 @@ def complete(pieces: Pieces, box: PixelBox, blobs: Sequence[PixelBox]) -> PixelB
         if size(shared) < MOST_OF_IT * size(box) or size(blob) > MUCH_LARGER * size(box):
             continue
         for edge in range(4):
-            x0, y0, x1, y1 = _beyond(whole, blob, edge)
+            x0, y0, x1, y1 = beyond = _beyond(whole, blob, edge)
             # Where there is no ink the share of letters is 1.
             if pieces.text_share((slice(y0, y1), slice(x0, x1))) <= FEW_LETTERS:
-                moved = list(whole)
-                moved[edge] = blob[edge]
-                whole = (moved[0], moved[1], moved[2], moved[3])
+                whole = union(whole, beyond)
     return whole
 
 

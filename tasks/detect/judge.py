@@ -24,7 +24,7 @@ MARGIN = 0.1
 DARKEST, LIGHTEST = -0.1, 1.175
 """Bounds of the normalised grey in a window: a black border must not outweigh the rest."""
 KINDS = 4
-"""What a region is told apart into, in the order of the maps."""
+"""What both networks tell apart: picture, ornament or initial, ruled matter, text."""
 OLDER = (
     "these weights are of an older version. Train them again: python -m tasks.detect.train --help."
 )
@@ -50,7 +50,7 @@ class RegionJudge:
         if not file.exists():
             raise ValueError(f"{file} is missing: either its training has not ended, or {OLDER}")
         self._net = Network(file, example)
-        answer = self._net(example).shape
+        answer = self._net.shape
         if answer == (1, KINDS):
             raise ValueError(f"{file} is a single judge, no ensemble; {OLDER}")
         if len(answer) != 3 or (answer[0], answer[2]) != (1, KINDS):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts
-from tasks.detect.judge import RegionJudge
+from tasks.detect.judge import KINDS, RegionJudge
 from tasks.detect.network import Network
 from tasks.detect.page import Gray, fit, normalise, to_gray8
 from tasks.detect.regions import measure
@@ -24,8 +24,6 @@ MULTIPLE = 32
 """The network goes down to a thirty-second: sides are filled up to a multiple of this."""
 WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights"
 """The folder with the weights that come with the project."""
-MAPS = 4
-"""Picture, ornament, ruled matter, text."""
 NETWORK = "layout.onnx"
 FOLDS = "layout.folds.json"
 """What networks that never saw a page's work found on the pages of the training corpus."""
@@ -53,7 +51,7 @@ class LayoutDetector:
         blank = np.full((MULTIPLE, MULTIPLE), 255, np.uint8)
         self._net = Network(folder / NETWORK, as_input(blank))
         cells = MULTIPLE // STRIDE
-        if (answer := self._net(as_input(blank)).shape) != (1, MAPS, cells, cells):
+        if (answer := self._net.shape) != (1, KINDS, cells, cells):
             raise ValueError(f"{folder / NETWORK} draws no maps: it answers in the shape {answer}.")
         self._judge = RegionJudge(folder)
         self.version = f"{CODE_VERSION}-{self._net.digest[:12]}-{self._judge.digest[:12]}"

@@ -19,6 +19,7 @@ class Network:
 
     Attributes:
         digest: SHA-256 of the file, in hex.
+        shape: Of what it makes of the example.
 
     Raises:
         OSError: The file is not there.
@@ -36,7 +37,7 @@ class Network:
                 data, options, providers=["CPUExecutionProvider"]
             )
             self._input = self._session.get_inputs()[0].name
-            self(example)
+            self.shape = self(example).shape
         except Exception as error:
             # ONNX Runtime has many kinds of errors, and no common one.
             raise ValueError(f"{file} is no network of layout: {error}") from error

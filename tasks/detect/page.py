@@ -172,6 +172,17 @@ def relative(box: PixelBox, shape: tuple[int, int]) -> RelativeBox:
     return (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
 
 
+def absolute(box: RelativeBox, shape: tuple[int, ...]) -> PixelBox:
+    """The opposite of `relative`, to the nearest pixel."""
+    height, width = shape
+    return (
+        round(box[0] * width),
+        round(box[1] * height),
+        round(box[2] * width),
+        round(box[3] * height),
+    )
+
+
 def area(box: RelativeBox) -> float:
     """The area of a box as a fraction of the page."""
     return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from models.records import RelativeBox
-from tasks.detect.page import Gray, flatten
+from tasks.detect.page import Gray, absolute, flatten
 from tasks.detect.train import synth
 from tasks.detect.train.pages import Scene
 
@@ -190,7 +190,7 @@ def _paste(
     x, y = int(rng.integers(1, width - w)), int(rng.integers(1, height - h))
     pad = int(rng.integers(3, 14))
     around = (x - pad, y - pad, x + w + pad, y + h + pad)
-    if any(_touch(around, _pixels(box, width, height)) for box in _taken(scene)):
+    if any(_touch(around, absolute(box, (height, width))) for box in _taken(scene)):
         return scene
     gray, text = scene.gray.copy(), scene.text.copy()
     tone = float(np.percentile(gray[::4, ::4], 88))
@@ -252,17 +252,8 @@ def _pick(works: dict[str, list[T]], rng: Generator) -> T:
 
 
 def _crop(gray: Gray, box: RelativeBox) -> Gray:
-    x0, y0, x1, y1 = _pixels(box, gray.shape[1], gray.shape[0])
+    x0, y0, x1, y1 = absolute(box, gray.shape)
     return np.ascontiguousarray(gray[max(0, y0) : y1, max(0, x0) : x1])
-
-
-def _pixels(box: RelativeBox, width: int, height: int) -> tuple[int, int, int, int]:
-    return (
-        round(box[0] * width),
-        round(box[1] * height),
-        round(box[2] * width),
-        round(box[3] * height),
-    )
 
 
 def _taken(scene: Scene) -> tuple[RelativeBox, ...]:
