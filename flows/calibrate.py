@@ -8,8 +8,9 @@ OUT gets calibration/index.html (open it in a browser: pages with their boxes, u
 a histogram and a suggested threshold for each method), calibration.json (the same as data) and
 labels.csv. Say in its column "label" what you see on the pages (text, mixed, illustration, blank or
 other), by hand or with the keys in the sheet, and give it back with --labels: then precision and
-recall are measured. Nothing else in OUT is touched, and a run of flows.extract with the same output
-need not read the PDFs again.
+recall are measured, and calibration/training/ is a folder that tasks.detect.train takes, with the
+boxes that were found: correct them there, later runs do not change them. Nothing else in OUT is
+touched, and a run of flows.extract with the same output need not read the PDFs again.
 
 All settings of flows.extract can be given; those of read, triage, regions and run matter.
 
@@ -31,7 +32,14 @@ from flows.extract import count_pages
 from models.calibrate import CalibrateSettings, Calibration
 from models.errors import ExitCode
 from tasks import session
-from tasks.calibrate.run import FOLDER, draw_task, look_task, read_labels, write_task
+from tasks.calibrate.run import (
+    FOLDER,
+    draw_task,
+    look_task,
+    read_labels,
+    read_training,
+    write_task,
+)
 from tasks.calibrate.words import rows
 from tasks.discover import discover, discover_task
 
@@ -64,10 +72,11 @@ def main(arguments: list[str]) -> ExitCode:
     try:
         # The output is held from here to the end of the flow, which takes this session over.
         run = session.begin(settings)
-        # Bad labels are said before Prefect starts.
+        # Bad labels and tables are said before Prefect starts.
         archive = discover(run)
         count_pages(settings, archive)
         read_labels(settings, run.output, archive)
+        read_training(run.output)
         sheet = run.output.path(f"{FOLDER}/index.html")
         start_prefect()
         result = calibrate(settings)

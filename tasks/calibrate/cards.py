@@ -11,6 +11,7 @@ from urllib.parse import quote
 from models.calibrate import CalibrateSettings, Calibration, JudgedPage, SeenPage
 from tasks.calibrate import thresholds
 from tasks.calibrate.figures import as_array, keeps
+from tasks.calibrate.judge import counts
 from tasks.calibrate.words import show_percent
 
 SMALLEST_AREA = 1e-3
@@ -141,8 +142,7 @@ def _card(
                 style=style,
                 title=f"{region.kind.value}, confidence {region.confidence:.2f}, "
                 f"{show_percent(share)} of the page",
-                counted=region.kind in settings.regions.keep_kinds
-                and share >= settings.regions.min_area,
+                counted=counts(settings, region),
             )
         )
     verdicts = {m.name: kept_by(m.name, page, m.threshold) for m in result.methods}

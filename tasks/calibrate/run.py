@@ -16,10 +16,11 @@ from models.calibrate import CalibrateSettings, Calibration, Label, SampledPage,
 from models.errors import BadSettings, InputFault
 from models.records import Fault, Pdf
 from tasks import session
-from tasks.calibrate import page, sheet, words
+from tasks.calibrate import page, sheet, training, words
 from tasks.calibrate.judge import judge
 from tasks.calibrate.labels import CURE, format_labels, parse_labels
 from tasks.calibrate.sample import PageKey, draw
+from tasks.detect.table import Row
 from tasks.places import filesystem
 from tasks.retry import RETRIED
 from tasks.session import Job, Session
@@ -27,6 +28,7 @@ from tasks.storage import Storage, named_errors
 
 FOLDER = "calibration"
 LABELS = f"{FOLDER}/labels.csv"
+TRAINING = f"{FOLDER}/training/labels.csv"
 PICTURES = re.compile(rf"{FOLDER}/(pages|thumbnails)/[^/]+/\.?p\d{{4,}}\.jpg(\.partial)?")
 """Names of the sheet's pictures, and of what a killed run leaves of them."""
 
@@ -55,6 +57,18 @@ def read_labels(
             raise BadSettings(f"labels: {settings.labels} has no label filled in.", CURE)
         labels |= given
     return labels
+
+
+def read_training(output: Storage) -> list[Row]:
+    """The rows of the output's table to train on; none if there is no table yet.
+
+    Raises:
+        BadSettings: The table is damaged; names line and cause.
+    """
+    try:
+        return training.parse_training(output.read(TRAINING), output.path(TRAINING))
+    except FileNotFoundError:
+        return []
 
 
 def look(run: Session, archive: list[Pdf], pages: Sequence[SampledPage]) -> list[SeenPage]:
@@ -114,13 +128,18 @@ def _record(run: Session, wanted: SampledPage, views: page.Views | InputFault) -
 def write(
     run: Session, settings: CalibrateSettings, archive: list[Pdf], seen: Sequence[SeenPage]
 ) -> Calibration:
-    """Write ``index.html``, ``calibration.json`` and ``labels.csv``; remove older pictures."""
+    """Write the sheet and its tables; remove pictures that none of them needs any more."""
     result = judge(settings, archive, seen)
     output = run.output
+    there = read_training(output)
+    rows = training.add_pages(settings, there, seen)
+    if rows != there:
+        output.write(TRAINING, training.format_training(rows))
     output.write(f"{FOLDER}/calibration.json", result.model_dump_json(indent=1).encode())
     output.write(LABELS, format_labels(result.pages))
     output.write(f"{FOLDER}/index.html", sheet.render(settings, result, seen).encode())
     own = {page.page.picture for page in seen} | {page.page.thumbnail for page in seen}
+    own |= training.pictures(rows)
     for name in output.names(FOLDER):
         if PICTURES.fullmatch(name) and name.removeprefix(f"{FOLDER}/") not in own:
             output.remove(name)

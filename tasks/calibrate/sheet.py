@@ -11,7 +11,7 @@ from models.settings import fingerprint
 from tasks.calibrate import thresholds
 from tasks.calibrate.cards import filters, kept_by, make_cards, make_volumes
 from tasks.calibrate.histogram import GROUPS, Histogram, histogram
-from tasks.calibrate.words import commands, show_percent, show_rate
+from tasks.calibrate.words import commands, show_percent, show_rate, training_command
 
 ENOUGH_TO_TRAIN = 100
 """Labelled pages from which on the sheet says how to train the network on them."""
@@ -47,6 +47,7 @@ def render(settings: CalibrateSettings, result: Calibration, seen: Sequence[Seen
         volumes=make_volumes(cards),
         kinds=sorted({box.kind for card in cards for box in card.boxes}),
         commands=commands(settings, result),
+        training=training_command(settings),
         show=thresholds.show,
         names=GROUPS,
         enough_to_train=ENOUGH_TO_TRAIN,

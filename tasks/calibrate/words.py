@@ -9,6 +9,7 @@ from pydantic import BaseModel, SecretStr
 
 from models.calibrate import CalibrateSettings, Calibration, Rate
 from models.settings import Settings
+from tasks.places import is_s3
 
 
 def rows(result: Calibration) -> list[tuple[str, str]]:
@@ -70,6 +71,16 @@ def command_line(settings: Settings) -> str:
         elif name not in ("source", "output", "preset") and value != field.default:
             words += _argument(name, value)
     return shlex.join(words)
+
+
+def training_command(settings: Settings) -> str:
+    """The command line that trains the network on the labelled pages.
+
+    The trainer reads local files: of an output on S3, its copy in the working folder.
+    """
+    folder = "" if is_s3(settings.output) else f"{settings.output.rstrip('/')}/"
+    words = ["python", "-m", "tasks.detect.train", "--corpus", f"{folder}calibration/training"]
+    return shlex.join([*words, "--output", "WEIGHTS"])
 
 
 def show_percent(share: float) -> str:

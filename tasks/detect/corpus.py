@@ -10,58 +10,14 @@ other), ``boxes`` (JSON list of ``[x0, y0, x1, y1]``, fractions of the displayed
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pymupdf
 
 from models.errors import BadSettings
-from models.records import RelativeBox
 from tasks.detect.page import Gray
-
-ILLUSTRATED = ("mixed", "illustration")
-PLAIN = ("text", "blank")
-COLUMNS = ("path", "page", "label", "work")
-"""Columns that every table has."""
-
-
-@dataclass(frozen=True)
-class LabelledPage:
-    """A page and what a person saw on it.
-
-    Attributes:
-        file: The PDF or page image.
-        path: The same as written in ``labels.csv``.
-        boxes: Pictures; None if nobody drew them.
-        ornaments: Ornaments and initials; None if nobody drew them.
-        ruled: Music, tables and forms; None if nobody drew them.
-        boxes_source: How the boxes were drawn; empty if the table does not say.
-    """
-
-    file: Path
-    path: str
-    index: int
-    label: str
-    work: str
-    note: str
-    boxes: tuple[RelativeBox, ...] | None
-    ornaments: tuple[RelativeBox, ...] | None
-    ruled: tuple[RelativeBox, ...] | None
-    boxes_source: str = ""
-
-    @property
-    def illustrated(self) -> bool:
-        """Whether the page should be kept."""
-        return self.label in ILLUSTRATED
-
-    @property
-    def judged(self) -> bool:
-        """Whether the page counts in precision and recall."""
-        return self.label in ILLUSTRATED + PLAIN
+from tasks.detect.table import LabelledPage, read_page, read_rows
 
 
 def read_labels(folder: Path, table: Path | None = None) -> list[LabelledPage]:
@@ -76,15 +32,10 @@ def read_labels(folder: Path, table: Path | None = None) -> list[LabelledPage]:
     """
     table = table or folder / "labels.csv"
     try:
-        # What Excel writes begins with a byte order mark.
-        with table.open(newline="", encoding="utf-8-sig") as lines:
-            rows = csv.DictReader(lines)
-            missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
-            if missing:
-                raise BadSettings(f"{table} has no column {', '.join(missing)}.")
-            return [_row(folder, row, f"{table}, line {rows.line_num}") for row in rows]
-    except (OSError, UnicodeDecodeError) as error:
+        data = table.read_bytes()
+    except OSError as error:
         raise BadSettings(f"{table} cannot be read: {error}.") from error
+    return [read_page(folder, row, where) for where, row in read_rows(data, str(table))]
 
 
 def render(file: Path, index: int, dpi: float) -> Gray:
@@ -138,39 +89,3 @@ def _pixels(page: pymupdf.Page, dpi: float) -> Gray:
     )
     rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
     return np.ascontiguousarray(rows[:, : pixmap.width])
-
-
-def _row(folder: Path, row: dict[str, str], where: str) -> LabelledPage:
-    try:
-        return _page(folder, row)
-    except (TypeError, ValueError) as error:
-        raise BadSettings(f"{where}: {error}.") from error
-
-
-def _page(folder: Path, row: dict[str, str]) -> LabelledPage:
-    boxes = _boxes(row.get("boxes"))
-    if boxes is None and row["label"] in PLAIN:
-        boxes = ()
-    return LabelledPage(
-        file=folder / row["path"],
-        path=row["path"],
-        index=int(row["page"] or 0),
-        label=row["label"],
-        work=row["work"],
-        note=row.get("note") or "",
-        boxes=boxes,
-        ornaments=_boxes(row.get("ornaments")),
-        ruled=_boxes(row.get("ruled")),
-        boxes_source=row.get("boxes_source") or "",
-    )
-
-
-def _boxes(text: str | None) -> tuple[RelativeBox, ...] | None:
-    if not text:
-        return None
-    return tuple(_box(numbers) for numbers in json.loads(text))
-
-
-def _box(numbers: Iterator[float]) -> RelativeBox:
-    x0, y0, x1, y1 = (float(number) for number in numbers)
-    return (x0, y0, x1, y1)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,6 +145,87 @@ def test_labels_give_figures_and_are_never_lost(
     assert {key for key, label in kept.items() if label} == {
         (row["pdf"], row["page_index"]) for row in rows[::2]
     }
+
+
+@pytest.fixture(scope="module")
+def trained(
+    sheet: tuple[Path, str], demo: Path, truth: list[dict], calibrate: Calibrate
+) -> tuple[Path, list[object]]:
+    """A calibration of labelled pages in a folder with an odd name, and its arguments."""
+    folder = sheet[0].parent.with_name("Größe 1 für alle")
+    chosen = [t for t in truth if t["page"] is not None and not t["duplicate_of"]][:24]
+    folder.mkdir()
+    lines = ["pdf,page_index,label"]
+    for t in chosen:
+        label = "mixed" if t["kind"] in ILLUSTRATED else "text"
+        lines.append(f'"{t["pdf"]}",{t["page"]},{label}')
+    (folder / "mine.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = ["--source", demo, "--output", folder, "--sample", 2]
+    code, printed = calibrate(*arguments, "--labels", folder / "mine.csv")
+    assert code == 0, printed
+    return folder / "calibration" / "training", arguments
+
+
+def test_labelled_pages_can_be_trained_on_as_they_are(
+    trained: tuple[Path, list[object]], truth: list[dict]
+) -> None:
+    load = pytest.importorskip("tasks.detect.train.pages").load
+    pages, scenes = load(trained[0], None)
+    lines = (trained[0].parent.parent / "mine.csv").read_text(encoding="utf-8").splitlines()
+    labels = Counter(line.rpartition(",")[2] for line in lines[1:])
+    found = Counter(page.label for page in pages)
+    assert found["text"] == labels["text"] > 3
+    # Illustrated pages on which nothing was found are left out.
+    assert labels["mixed"] >= found["mixed"] >= 0.8 * labels["mixed"] > 3
+    drawn = [box for t in truth for box in t["boxes"]]
+    for page, scene in zip(pages, scenes, strict=True):
+        assert scene.gray.shape[0] > 300 and page.work in page.path
+        assert bool(page.boxes) == page.illustrated
+        hits = [any(overlap(box, one) > 0.5 for one in drawn) for box in page.boxes or ()]
+        assert not hits or any(hits)
+
+
+def test_corrections_and_their_pictures_outlive_another_run(
+    trained: tuple[Path, list[object]], calibrate: Calibrate
+) -> None:
+    folder, arguments = trained
+    table, labels = folder / "labels.csv", folder.parent / "labels.csv"
+    with table.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    for row in rows:
+        if row["label"] == "mixed":
+            row["boxes"] = "[[0.125, 0.25, 0.5, 0.75]]"
+    with table.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+    # One label is taken back, and another turned round.
+    said = labels.read_text(encoding="utf-8")
+    turned = said.replace(",mixed,", ",text,", 1)
+    last = turned.rindex(",mixed,")
+    labels.write_text(f"{turned[:last]},,{turned[last + 7 :]}", encoding="utf-8")
+    code, printed = calibrate(*arguments)
+    assert code == 0, printed
+    with table.open(newline="", encoding="utf-8") as stream:
+        after = list(csv.DictReader(stream))
+    changed = [new for old, new in zip(rows, after, strict=True) if old != new]
+    assert [(row["label"], row["boxes"]) for row in changed] == [("text", "[]")]
+    assert all((folder / row["path"]).is_file() for row in after)
+
+
+def test_a_damaged_table_to_train_on_ends_with_2_and_is_left_alone(
+    trained: tuple[Path, list[object]], calibrate: Calibrate
+) -> None:
+    folder, arguments = trained
+    table, html = folder / "labels.csv", folder.parent / "index.html"
+    damaged = table.read_text(encoding="utf-8").replace("]]", "]", 1)
+    table.write_text(damaged, encoding="utf-8")
+    before = html.stat().st_mtime_ns
+    code, printed = calibrate(*arguments)
+    assert code == 2, printed
+    assert re.search(r"labels\.csv, line \d+: ", printed.replace("\n", " "))
+    assert "Traceback" not in printed and "Starting" not in printed
+    assert table.read_text(encoding="utf-8") == damaged and html.stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(

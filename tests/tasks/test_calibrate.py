@@ -24,7 +24,8 @@ from tasks.calibrate.judge import judge
 from tasks.calibrate.labels import format_labels, parse_labels
 from tasks.calibrate.sample import draw
 from tasks.calibrate.sheet import render
-from tasks.calibrate.words import command_line
+from tasks.calibrate.training import add_pages, format_training, parse_training
+from tasks.calibrate.words import command_line, training_command
 
 rng = np.random.default_rng(5)
 
@@ -397,3 +398,115 @@ def test_any_method_makes_a_sheet_of_many_pages(method: str) -> None:
     found = judge(settings, [pdf("c.pdf", 300)], pages)
     assert len(Cards(render(settings, found, pages)).cards) == 300
     assert isinstance(found.pages[0], JudgedPage)
+
+
+# The table to train on.
+
+
+def region(kind: RegionKind, box: tuple[float, float, float, float]) -> Region:
+    return Region(box=box, kind=kind, confidence=0.9)
+
+
+ORNAMENT = region(RegionKind.ORNAMENT, (0.1, 0.1, 0.2, 0.15))
+MUSIC = region(RegionKind.MUSIC, (0.1, 0.2, 0.9, 0.4))
+SPECK = region(RegionKind.ENGRAVING, (0.1, 0.1, 0.1001, 0.1001))
+
+
+def labelled(label: Label, area: float = 0.2, **more: Region) -> SeenPage:
+    return seen("a.pdf", 0, area, label, **more)
+
+
+def row(page: SeenPage) -> dict[str, str]:
+    (made,) = add_pages(SETTINGS, [], [page])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("label", "area", "boxes"),
+    [
+        (Label.MIXED, 0.2, "[[0.25, 0.5, 0.75, 0.9]]"),
+        (Label.ILLUSTRATION, 0.0, ""),
+        (Label.TEXT, 0.2, "[]"),
+        (Label.BLANK, 0.0, "[]"),
+        (Label.OTHER, 0.2, ""),
+    ],
+)
+def test_a_labelled_page_gets_a_row_with_what_was_found(
+    label: Label, area: float, boxes: str
+) -> None:
+    page = labelled(label, area, ornament=ORNAMENT, music=MUSIC, speck=SPECK)
+    assert row(page) == {
+        "path": "../pages/v-1/p0001.jpg",
+        "page": "0",
+        "label": label,
+        "boxes": boxes,
+        "ornaments": "[[0.1, 0.1, 0.2, 0.15]]",
+        "ruled": "[[0.1, 0.2, 0.9, 0.4]]",
+        "work": "v-1",
+        "made_as": label,
+    }
+
+
+def test_pages_without_label_or_pixels_get_no_row() -> None:
+    broken = SeenPage(page=labelled(Label.TEXT).page, fault=Fault.of(DamagedPage("no pixels")))
+    assert add_pages(SETTINGS, [], [seen("a.pdf", 0, 0.2), broken]) == []
+
+
+def test_what_a_person_corrected_stays_while_the_label_says_the_same() -> None:
+    corrected = {**row(labelled(Label.TEXT)), "label": "mixed", "boxes": "[[0, 0, 1, 0.5]]"}
+    own = {**corrected, "path": "my scan.pdf", "note": "added; by hand"}
+    later = {**own, "page": "1"}
+    rows = [corrected, own, later]
+    other = seen("b.pdf", 1, 0.2, Label.MIXED)
+    same = add_pages(SETTINGS, rows, [labelled(Label.BLANK), other])
+    assert same[:3] == rows and [r["path"] for r in same[3:]] == ["../pages/v-2/p0002.jpg"]
+    assert add_pages(SETTINGS, rows, []) == rows
+    again = parse_training(format_training(same), "labels.csv")
+    assert again == [{**each, "note": each.get("note", "")} for each in same]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(Label.TEXT, Label.MIXED), (Label.ILLUSTRATION, Label.BLANK), (Label.TEXT, Label.OTHER)],
+)
+def test_a_label_that_says_the_opposite_makes_the_row_anew(before: Label, after: Label) -> None:
+    there = {**row(labelled(before)), "boxes": "[[0, 0, 1, 0.5]]"}
+    assert add_pages(SETTINGS, [there], [labelled(after)]) == [row(labelled(after))]
+
+
+def test_a_table_comes_back_from_a_spreadsheet() -> None:
+    table = format_training([row(labelled(Label.MIXED))]).decode()
+    sheet = list(csv.reader(io.StringIO(table)))
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=";", lineterminator="\r\n").writerows(sheet)
+    saved = b"\xef\xbb\xbf" + stream.getvalue().encode()
+    assert parse_training(saved, "x.csv") == [row(labelled(Label.MIXED))]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[[0.25", "[[0.25,", "line 2: "),
+        ("0.75, 0.9]]", "750, 900]]", "line 2: .*each from 0 to 1"),
+        (",mixed", ",picture", "line 2: 'picture' is no label"),
+        ("ruled", "rules", "line 1: it has no column ruled"),
+        ("work", "volume", "line 1: it has no column work"),
+        (",0,", ",one,", "line 2: .*one"),
+        (",0,", ",0,0,", "line 2: it has more or fewer cells"),
+    ],
+)
+def test_a_damaged_table_is_named_with_its_line(old: str, new: str, words: str) -> None:
+    table = format_training([row(labelled(Label.MIXED))]).decode()
+    assert old in table
+    with pytest.raises(BadSettings, match=f"x.csv, {words}") as error:
+        parse_training(table.replace(old, new, 1).encode(), "x.csv")
+    assert "made anew" in error.value.cure
+
+
+@pytest.mark.parametrize(
+    ("output", "corpus"),
+    [("my out", "'my out/calibration/training'"), ("s3://bucket/out", "calibration/training")],
+)
+def test_the_sheet_says_how_to_train(output: str, corpus: str) -> None:
+    settings = SETTINGS.model_copy(update={"output": output})
+    assert f"--corpus {corpus} --output" in training_command(settings)
