@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts, Region, RegionKind
 from tasks.detect.boxes import merge_close, reading_order
+from tasks.detect.lines import scan_lines
 from tasks.detect.page import (
     Gray,
     InkPage,
@@ -66,7 +67,7 @@ class BlobsDetector:
     """
 
     name = "blobs"
-    version = "2"
+    version = "3"
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""
@@ -137,7 +138,8 @@ def _seeds(ink: Gray, pieces: Pieces) -> list[PixelBox]:
     page_height, page_width = ink.shape
     letter = pieces.letter
     size = max(2, round(0.45 * letter))
-    closed = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
+    free = np.where(scan_lines(ink) > 0, 0, ink).astype(np.uint8, copy=False)
+    closed = cv2.morphologyEx(free, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
     labels, stats = components(closed.astype(np.uint8, copy=False))
     width, height, pixels = stats[:, 2], stats[:, 3], stats[:, 4]
     large = (np.minimum(width, height) >= 3 * letter) & (width * height >= 36 * letter * letter)

@@ -27,6 +27,11 @@ def merge_close(boxes: Sequence[PixelBox], gap: int) -> list[PixelBox]:
     return done
 
 
+def touch(a: RelativeBox, b: RelativeBox) -> bool:
+    """Whether two boxes share any area."""
+    return _close(a, b, gap=0)
+
+
 def union(a: PixelBox, b: PixelBox) -> PixelBox:
     """The smallest box around two boxes."""
     return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
@@ -59,7 +64,7 @@ def _same_row(a: RelativeBox, b: RelativeBox) -> bool:
     return a == b or shared > 0.5 * min(a[3] - a[1], b[3] - b[1])
 
 
-def _close(a: PixelBox, b: PixelBox, gap: int) -> bool:
+def _close(a: RelativeBox, b: RelativeBox, gap: int) -> bool:
     across = a[0] - gap < b[2] and b[0] - gap < a[2]
     down = a[1] - gap < b[3] and b[1] - gap < a[3]
     return across and down

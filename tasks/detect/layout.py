@@ -1,4 +1,4 @@
-"""The default method: a small network that draws maps, and one that judges what they show."""
+"""The default method: networks that draw maps, judge what is found, and refine its boxes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from models.records import Detection, PageFacts
 from tasks.detect.judge import KINDS, RegionJudge
 from tasks.detect.network import Network
 from tasks.detect.page import Gray, fit, normalise, to_gray8
+from tasks.detect.refine import Refiner
 from tasks.detect.regions import measure
 
 LONG_SIDE = 512
@@ -27,22 +28,22 @@ WEIGHTS = Path(__file__).resolve().parents[2] / "models" / "weights"
 NETWORK = "layout.onnx"
 FOLDS = "layout.folds.json"
 """What networks that never saw a page's work found on the pages of the training corpus."""
-CODE_VERSION = "7"
+CODE_VERSION = "8"
 """To be raised whenever the way from maps to regions changes."""
 
 
 class LayoutDetector:
-    """Finds pictures with two networks, by default those that come with the project.
+    """Finds pictures with three networks, by default those that come with the project.
 
     ``score`` is the summed area of the picture regions (engravings and photographs) as a
     fraction of the page; regions of other kinds are reported and not counted.
 
     Args:
-        folder: Where the weights of both networks lie.
+        folder: Where the weights of the networks lie.
 
     Raises:
         OSError: They are not there.
-        ValueError: They are something else, or those of one network alone.
+        ValueError: They are something else, or some are missing.
     """
 
     name = "layout"
@@ -53,8 +54,9 @@ class LayoutDetector:
         cells = MULTIPLE // STRIDE
         if (answer := self._net.shape) != (1, KINDS, cells, cells):
             raise ValueError(f"{folder / NETWORK} draws no maps: it answers in the shape {answer}.")
-        self._judge = RegionJudge(folder)
-        self.version = f"{CODE_VERSION}-{self._net.digest[:12]}-{self._judge.digest[:12]}"
+        self._judge, self._refine = RegionJudge(folder), Refiner(folder)
+        digests = (part.digest[:12] for part in (self._net, self._judge, self._refine))
+        self.version = "-".join([CODE_VERSION, *digests])
 
     def render_dpi(self, page: PageFacts) -> float:
         """What gives `LONG_SIDE` pixels on the longer side."""
@@ -63,7 +65,7 @@ class LayoutDetector:
     def __call__(self, gray: NDArray[np.uint8]) -> Detection:
         """Measure a page, (H, W) uint8, and find its regions."""
         page = fit(to_gray8(gray), LONG_SIDE)
-        return measure(page, self.maps(page), self._judge)
+        return measure(page, self.maps(page), self._judge, self._refine)
 
     def maps(self, page: Gray) -> NDArray[np.float32]:
         """(4, H/4, W/4) probabilities of picture, ornament, ruled matter and text, 0 to 1."""

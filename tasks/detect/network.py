@@ -9,6 +9,10 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+OLDER = (
+    "these weights are of an older version. Train them again: python -m tasks.detect.train --help."
+)
+
 
 class Network:
     """A network with one input and one output, read from a file.
@@ -47,3 +51,14 @@ class Network:
         (output,) = self._session.run(None, {self._input: values})
         result: NDArray[np.float32] = output
         return result
+
+
+def read_added(file: Path, example: NDArray[np.float32]) -> Network:
+    """A network that folders of weights made by older versions may lack; see `Network`.
+
+    Raises:
+        ValueError: The file is not there, or is something else.
+    """
+    if not file.exists():
+        raise ValueError(f"{file} is missing: either its training has not ended, or {OLDER}")
+    return Network(file, example)

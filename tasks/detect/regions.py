@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models.records import Detection, Region, RegionKind
 from tasks.detect.blobs import Pieces, blob_boxes, read_pieces
-from tasks.detect.boxes import merge_close, reading_order
+from tasks.detect.boxes import merge_close, reading_order, touch
 from tasks.detect.edges import snap
 from tasks.detect.fragments import (
     cells,
@@ -24,7 +24,17 @@ from tasks.detect.fragments import (
     without_captions,
 )
 from tasks.detect.kinds import picture_kind, ruled_kind, symmetry
-from tasks.detect.page import Gray, InkPage, Mask, PixelBox, area, components, read_ink, relative
+from tasks.detect.page import (
+    Gray,
+    InkPage,
+    Mask,
+    PixelBox,
+    area,
+    components,
+    normalise,
+    read_ink,
+    relative,
+)
 
 PICTURE, ORNAMENT, RULED, TEXT = range(4)
 """The maps, in the order of the network's channels."""
@@ -34,7 +44,7 @@ POSSIBLE = 0.15
 """Ink in cells less probable than this belongs to no region."""
 CERTAIN = 0.75
 """A region has at least one cell as probable as this."""
-FEW_LETTERS, MANY_LETTERS = 0.2, 0.6
+LETTERS_IN_BLOB, LETTERS_IN_TEXT = 0.25, 0.6
 """Ink of a blob has at most the first share of letter-sized pieces to overrule the network; a
 picture of the network's with more than the second is text, unless the map of text says less than
 `LEAST_TEXT`: grainy woodcuts fall into pieces as small (0.12 on the labelled pages; lettering in
@@ -71,20 +81,24 @@ FEWEST = 6
 SMALLEST = 0.004
 """Regions under this fraction of the page are not reported: specks, stamps, small initials."""
 
-Judge = Callable[[Gray, Sequence[PixelBox]], NDArray[np.float32]]
-"""Gives (boxes, 4) probabilities of what the boxes of a page show, in the order of the maps."""
+Judge = Callable[[NDArray[np.float32], Sequence[PixelBox]], NDArray[np.float32]]
+"""Gives (boxes, 4) probabilities of what boxes show, in the order of the maps, from the page in
+normalised grey."""
+Refine = Callable[[NDArray[np.float32], Sequence[PixelBox]], list[PixelBox]]
+"""Moves the edges of boxes to those of the pictures, from the page in normalised grey."""
 
 
-def measure(gray: Gray, maps: NDArray[np.float32], judge: Judge) -> Detection:
+def measure(gray: Gray, maps: NDArray[np.float32], judge: Judge, refine: Refine) -> Detection:
     """Everything about a page.
 
     Args:
         gray: (H, W) uint8, the page the maps were drawn from.
         maps: (4, h, w) probabilities, 0 to 1, covering the same page in coarser cells.
-        judge: Has a second look at the pictures.
+        judge: Has a second look at what the pictures are.
+        refine: Has one at where they end.
     """
     page = read_ink(gray)
-    regions = [] if page.blank else find_regions(page, maps, judge)
+    regions = [] if page.blank else find_regions(page, maps, judge, refine)
     areas = {"picture_area": 0.0, "ornament_area": 0.0, "ruled_area": 0.0}
     for region in regions:
         if region.kind in _AREA_OF:
@@ -110,7 +124,9 @@ _AREA_OF = {
 }
 
 
-def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list[Region]:
+def find_regions(
+    page: InkPage, maps: NDArray[np.float32], judge: Judge, refine: Refine
+) -> list[Region]:
     """The regions of a page, in reading order.
 
     The classical method gives a second opinion on pictures: what is made of letters is taken
@@ -122,7 +138,7 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
     blobs = [
         box
         for box, letters in blob_boxes(page.ink, pieces)
-        if letters <= FEW_LETTERS and cells(maps[TEXT], box, shape).mean() < LIKELY
+        if letters <= LETTERS_IN_BLOB and cells(maps[TEXT], box, shape).mean() < LIKELY
     ]
     # Where a figure is, is surer than what it is: that is asked of the whole of it.
     figure = np.maximum(maps[PICTURE], maps[ORNAMENT])
@@ -154,47 +170,56 @@ def find_regions(page: InkPage, maps: NDArray[np.float32], judge: Judge) -> list
         for box in parts[PICTURE]
         if not _is_text(pieces, maps[TEXT], box)
     ]
-    parts[PICTURE] += [blob for blob in blobs if not any(_touch(blob, box) for box in taken)]
-    candidates = [
-        (channel, box)
-        for channel, boxes in parts.items()
-        for box in boxes
-        if size(box) >= SMALLEST * page.gray.size
-    ]
-    judged = iter(judge(page.gray, [box for channel, box in candidates if channel == PICTURE]))
-    return reading_order(
-        [
-            _picture(page, maps, box, next(judged))
-            if channel == PICTURE
-            else _ruled(page, maps, box)
-            for channel, box in candidates
-        ]
+    parts[PICTURE] += [blob for blob in blobs if not any(touch(blob, box) for box in taken)]
+    pictures, tables = (
+        [box for box in parts[channel] if size(box) >= SMALLEST * page.gray.size]
+        for channel in (PICTURE, RULED)
     )
+    regions = _judge(page, maps, pictures, judge, refine) if pictures else []
+    return reading_order([*regions, *(_ruled(page, maps, box) for box in tables)])
 
 
 def _is_text(pieces: Pieces, text: NDArray[np.float32], box: PixelBox) -> bool:
     window = (slice(box[1], box[3]), slice(box[0], box[2]))
-    letters = pieces.labels[window].any() and pieces.text_share(window) > MANY_LETTERS
+    letters = pieces.labels[window].any() and pieces.text_share(window) > LETTERS_IN_TEXT
     return bool(letters and cells(text, box, pieces.labels.shape).mean() > LEAST_TEXT)
 
 
-def _touch(a: PixelBox, b: PixelBox) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _judge(
+    page: InkPage,
+    maps: NDArray[np.float32],
+    boxes: Sequence[PixelBox],
+    judge: Judge,
+    refine: Refine,
+) -> list[Region]:
+    """What the maps take for pictures, after the second looks at what they are and where they end.
+
+    The judge was trained on boxes as they are found, the refiner on pictures and ornaments.
+    """
+    normal = normalise(page.gray)
+    odds = dict(zip(boxes, judge(normal, boxes), strict=True))
+    channels = {box: _second_look(page, maps, box, odds[box]) for box in boxes}
+    figures = [box for box in boxes if channels[box] in (PICTURE, ORNAMENT)]
+    edges = dict(zip(figures, refine(normal, figures), strict=True))
+    regions = []
+    for box in boxes:
+        picture = float(odds[box][PICTURE])
+        regions.append(
+            Region(
+                box=relative(edges.get(box, box), page.gray.shape),
+                kind=_kind(page, box, channels[box]),
+                confidence=picture if channels[box] == PICTURE else 1 - picture,
+            )
+        )
+    return regions
 
 
-def _picture(
-    page: InkPage, maps: NDArray[np.float32], box: PixelBox, odds: NDArray[np.float32]
-) -> Region:
-    """What the maps take for a picture, after the second look at it."""
-    channel = _second_look(page, maps, box, odds)
+def _kind(page: InkPage, box: PixelBox, channel: int) -> RegionKind:
     if channel == PICTURE:
-        kind = picture_kind(page.gray, box)
-    elif channel == RULED:
-        kind = ruled_kind(page.ink, box)
-    else:
-        kind = RegionKind.ORNAMENT if channel == ORNAMENT else RegionKind.OTHER
-    confidence = float(odds[PICTURE] if channel == PICTURE else 1 - odds[PICTURE])
-    return Region(box=relative(box, page.gray.shape), kind=kind, confidence=confidence)
+        return picture_kind(page.gray, box)
+    if channel == RULED:
+        return ruled_kind(page.ink, box)
+    return RegionKind.ORNAMENT if channel == ORNAMENT else RegionKind.OTHER
 
 
 def _second_look(

@@ -2,28 +2,31 @@
 
     python -m tasks.detect.train --corpus DIR --output WEIGHTS [--folds 4]
 
-Writes into the folder WEIGHTS the network that draws maps (``layout.onnx``), the one that judges
-regions (``regions.onnx``), cards of what each was trained on (``layout.json``, ``regions.json``),
-and, with folds, what networks that never saw a page's work found on it (``layout.folds.json``),
-from which the selection benchmark takes honest figures. A run that was killed goes on with the
-networks it has not made. Needs torch (the ``train`` extra). To use the weights:
-``python -m flows.extract --triage.weights WEIGHTS``.
+Writes into the folder WEIGHTS the network that draws maps (``layout.onnx``), those that judge
+regions (``regions.onnx``) and set their edges (``boxes.onnx``), a card beside each of what it was
+trained on (``layout.json`` ...), and, with folds, what networks that never saw a page's work found
+on it (``layout.folds.json``), from which the selection benchmark takes honest figures. A run that
+was killed, or interrupted (exit code 130), goes on with the networks it has not made. Needs torch
+(the ``train`` extra). To use the weights: ``python -m flows.extract --triage.weights WEIGHTS``.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 
 import cv2
 import torch
 
-from models.errors import BadSettings
+from models.errors import BadSettings, ExitCode
 from models.records import Detection
-from tasks.detect.corpus import LabelledPage, render_fit
+from tasks.detect.corpus import render_fit
 from tasks.detect.layout import (
     FOLDS,
     LONG_SIDE,
@@ -31,10 +34,13 @@ from tasks.detect.layout import (
     write_predictions,
 )
 from tasks.detect.page import Gray
+from tasks.detect.table import LabelledPage
 from tasks.detect.train.fit import BATCH
 from tasks.detect.train.folds import assign_folds
-from tasks.detect.train.make import Plan, train
+from tasks.detect.train.make import APART, Plan, train
 from tasks.detect.train.pages import Scene, load, load_pictures
+
+FOLDS_MAY_BE = f"0 (do not) or 2 to {APART - 1}"
 
 
 def main() -> None:
@@ -43,23 +49,46 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, required=True, help="folder in the corpus format")
     parser.add_argument("--output", type=Path, required=True, help="folder for the weights")
     parser.add_argument("--annotations", type=Path, help="table that adds to labels.csv")
-    parser.add_argument("--folds", type=int, default=0, help="cross-validate by work; 0: do not")
-    parser.add_argument("--steps", type=int, default=800, help=f"batches of {BATCH} images")
-    parser.add_argument("--crops", type=int, default=9400, help="regions shown to each judge")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--folds", type=_folds, default=0, help=f"cross-validate by work; {FOLDS_MAY_BE}"
+    )
+    parser.add_argument(
+        "--steps", type=_at_least(1), default=800, help=f"batches of {BATCH} images"
+    )
+    parser.add_argument(
+        "--crops",
+        type=_at_least(1),
+        default=9400,
+        help="regions shown to each judge, and to the network of edges",
+    )
+    parser.add_argument("--seed", type=_at_least(0), default=0)
+    parser.add_argument("--threads", type=_at_least(1), default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     cv2.setNumThreads(arguments.threads)
     plan = Plan(arguments.steps, arguments.crops, arguments.seed)
     started = time.monotonic()
+    assigned: dict[str, int] = {}
     try:
         pages, scenes = load(arguments.corpus, arguments.annotations)
+        if arguments.folds:
+            assigned = assign_folds(pages, arguments.folds)
+        if (most := len(set(assigned.values()))) < arguments.folds:
+            parser.error(f"argument --folds: there are works for {most} at most")
         pictures = load_pictures(arguments.corpus)
         print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
-        _train_all(arguments.output, pages, scenes, arguments.folds, plan, pictures)
+        _train_all(arguments.output, pages, scenes, assigned, plan, pictures)
     except BadSettings as error:
         raise SystemExit(str(error)) from None
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Left to itself the loader's worker may complain; torch would complain of its end.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for worker in active_children():
+            worker.kill()
+        told = "Interrupted; the same command goes on with the networks that are not made yet."
+        print(told, file=sys.stderr)
+        raise SystemExit(ExitCode.INTERRUPTED) from None
     print(f"{arguments.output} after {time.monotonic() - started:.0f} s", flush=True)
 
 
@@ -67,14 +96,13 @@ def _train_all(
     output: Path,
     pages: Sequence[LabelledPage],
     scenes: Sequence[Scene],
-    folds: int,
+    assigned: Mapping[str, int],
     plan: Plan,
     pictures: Sequence[tuple[str, Gray]],
 ) -> None:
-    """Networks for every fold, what they find on its pages, and those of all works."""
+    """Networks for every fold that works are assigned to, what they find, and those of all."""
     found: dict[str, Detection] = {}
-    assigned = assign_folds(pages, folds) if folds > 1 else {}
-    for fold in range(folds if assigned else 0):
+    for fold in sorted(set(assigned.values())):
         seen = [scene for scene in scenes if assigned[scene.work] != fold]
         part = output / f"fold{fold}"
         train(seen, pictures, part, replace(plan, seed=plan.seed + 1 + fold))
@@ -82,6 +110,21 @@ def _train_all(
     if found:
         write_predictions(output / FOLDS, found)
     train(scenes, pictures, output, plan)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) < 2**32):
+            raise argparse.ArgumentTypeError(f"it may be {least} or more, not {text!r}")
+        return int(text)
+
+    return read
+
+
+def _folds(text: str) -> int:
+    if text not in ("0", *map(str, range(2, APART))):
+        raise argparse.ArgumentTypeError(f"it may be {FOLDS_MAY_BE}, not {text!r}")
+    return int(text)
 
 
 def predict(weights: Path, pages: Sequence[LabelledPage]) -> dict[str, Detection]:

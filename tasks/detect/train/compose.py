@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from models.records import RelativeBox
+from tasks.detect.boxes import touch
 from tasks.detect.page import Gray, absolute, flatten
 from tasks.detect.train import synth
 from tasks.detect.train.pages import Scene
@@ -190,7 +191,7 @@ def _paste(
     x, y = int(rng.integers(1, width - w)), int(rng.integers(1, height - h))
     pad = int(rng.integers(3, 14))
     around = (x - pad, y - pad, x + w + pad, y + h + pad)
-    if any(_touch(around, absolute(box, (height, width))) for box in _taken(scene)):
+    if any(touch(around, absolute(box, (height, width))) for box in _taken(scene)):
         return scene
     gray, text = scene.gray.copy(), scene.text.copy()
     tone = float(np.percentile(gray[::4, ::4], 88))
@@ -258,7 +259,3 @@ def _crop(gray: Gray, box: RelativeBox) -> Gray:
 
 def _taken(scene: Scene) -> tuple[RelativeBox, ...]:
     return (*scene.pictures, *scene.ornaments, *scene.ruled)
-
-
-def _touch(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

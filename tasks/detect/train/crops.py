@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
-from tasks.detect.judge import DARKEST, LIGHTEST, SIDE, window
+from tasks.detect.judge import TIMES
 from tasks.detect.layout import STRIDE
 from tasks.detect.page import PixelBox, components
 from tasks.detect.regions import LIKELY, SMALLEST, TEXT
 from tasks.detect.train.augment import draw_example
 from tasks.detect.train.compose import Bank
+from tasks.detect.window import DARKEST, LIGHTEST, SIDE, square, window
 
 SHIFT = 8
 """Pixels by which windows are kept larger than the network reads them, to shift about in."""
@@ -69,7 +70,8 @@ def _windows(bank: Bank, seed: int) -> Iterator[Window]:
         rng = default_rng((seed, number))
         image, target = draw_example(bank, bool(rng.random() < WIDE), rng)
         for box, kind in _boxes(target, image.shape[1:], rng):
-            yield window(image[0], box, SIDE + SHIFT), kind
+            around = square(box, TIMES * (SIDE + SHIFT) / SIDE)
+            yield window(image[0], box, around, SIDE + SHIFT), kind
         number += 1
 
 
@@ -78,20 +80,10 @@ def _boxes(
 ) -> Iterator[tuple[PixelBox, int]]:
     """Boxes of an example in pixels, about as loose as those that are found, with their kinds."""
     height, width = shape
-    for kind in range(TEXT):
-        _, stats = components((target[kind] > LIKELY).astype(np.uint8), connectivity=4)
-        for x, y, w, h, _ in (stats[1:] * STRIDE).tolist():
-            if w * h < SMALLEST * height * width or min(w, h) < NARROWEST:
-                continue
-            slip = np.rint(rng.normal(0, LOOSE, 4) * (w, h, w, h)).astype(int).tolist()
-            box = (
-                max(0, x + slip[0]),
-                max(0, y + slip[1]),
-                min(width, x + w + slip[2]),
-                min(height, y + h + slip[3]),
-            )
-            if min(box[2] - box[0], box[3] - box[1]) >= NARROWEST:
-                yield box, kind
+    for box, kind in figures(target, range(TEXT), shape):
+        moved = slip(box, rng.normal(0, LOOSE, 4), shape)
+        if moved is not None:
+            yield moved, kind
     if rng.random() < WITH_TEXT:
         w, h = (
             int(np.exp(rng.uniform(np.log(40), np.log(0.8 * side)))) for side in (width, height)
@@ -100,3 +92,29 @@ def _boxes(
         part = target[:, y // STRIDE : (y + h) // STRIDE + 1, x // STRIDE : (x + w) // STRIDE + 1]
         if part[:TEXT].max() < LIKELY and part[TEXT].mean() > LETTERED:
             yield (x, y, x + w, y + h), TEXT
+
+
+def figures(
+    target: NDArray[np.float32], kinds: Iterable[int], shape: tuple[int, ...]
+) -> Iterator[tuple[PixelBox, int]]:
+    """The boxes of some kinds in an example, in pixels of an image of `shape`, with their kinds.
+
+    What is cut off to a sliver, and rules, are left out.
+    """
+    height, width = shape
+    for kind in kinds:
+        _, stats = components((target[kind] > LIKELY).astype(np.uint8), connectivity=4)
+        for x, y, w, h, _ in (stats[1:] * STRIDE).tolist():
+            if w * h >= SMALLEST * height * width and min(w, h) >= NARROWEST:
+                yield (x, y, x + w, y + h), kind
+
+
+def slip(box: PixelBox, by: NDArray[np.float64], shape: tuple[int, ...]) -> PixelBox | None:
+    """The box with its edges moved by shares of its sides; None if nothing to speak of is left."""
+    height, width = shape
+    x0, y0, x1, y1 = box
+    w, h = x1 - x0, y1 - y0
+    moved = np.rint(by * (w, h, w, h)).astype(int).tolist()
+    x0, y0 = max(0, x0 + moved[0]), max(0, y0 + moved[1])
+    x1, y1 = min(width, x1 + moved[2]), min(height, y1 + moved[3])
+    return (x0, y0, x1, y1) if min(x1 - x0, y1 - y0) >= NARROWEST else None

@@ -18,6 +18,8 @@ FREE_PAGE = {"page": {2: "height", 3: "width"}, "maps": {2: "rows", 3: "columns"
 """Names and free sizes of what the network of the maps reads and writes."""
 FREE_WINDOWS = {"windows": {0: "regions"}, "kinds": {0: "regions"}}
 """The same of the judge."""
+FREE_BOXES = {"windows": {0: "regions"}, "covered": {0: "regions"}}
+"""The same of the refiner."""
 
 
 def export(
@@ -27,7 +29,7 @@ def export(
 
     Args:
         net: The trained network.
-        free: `FREE_PAGE` or `FREE_WINDOWS`.
+        free: `FREE_PAGE`, `FREE_WINDOWS` or `FREE_BOXES`.
         inputs: What it reads, to measure the range of activations on.
         output: The file.
     """

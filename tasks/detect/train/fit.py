@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 import cv2
 import numpy as np
@@ -72,7 +75,9 @@ def fit_layout(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) ->
         prefetch_factor=6,
         multiprocessing_context="spawn",
     )
-    for step, (images, targets) in enumerate(batches, 1):
+    with _deaf_children():
+        ready = iter(batches)
+    for step, (images, targets) in enumerate(ready, 1):
         with torch.autocast("cpu", torch.bfloat16):
             logits = net(images.to(memory_format=torch.channels_last))
         value = loss(logits.float(), targets)
@@ -88,6 +93,26 @@ def fit_layout(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) ->
             total = 0.0
     trained: LayoutNet = average.module  # type: ignore[assignment]
     return trained.eval()
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C, which a terminal sends to all of a group.
+
+    The parent hears it when the block ends: a child that it left half-way would complain.
+    """
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    # A process inherits what is blocked. Starting the tracker would take the block away again.
+    resource_tracker.ensure_running()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, before)
+    if heard and before is not signal.SIG_IGN:
+        raise KeyboardInterrupt
 
 
 def loss(logits: Tensor, targets: Tensor) -> Tensor:

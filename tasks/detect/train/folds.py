@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks.detect.corpus import LabelledPage, by_work
+from tasks.detect.corpus import by_work
+from tasks.detect.table import LabelledPage
 
 
 def assign_folds(pages: Sequence[LabelledPage], folds: int) -> dict[str, int]:

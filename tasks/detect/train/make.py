@@ -1,10 +1,10 @@
-"""The making of both networks, each of which is made once."""
+"""The making of the networks, each of which is made once."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,17 @@ from models.errors import BadSettings
 from tasks.detect.judge import JUDGE
 from tasks.detect.layout import LONG_SIDE, NETWORK, as_input
 from tasks.detect.page import Gray, fit
+from tasks.detect.refine import REFINER
 from tasks.detect.train.compose import Bank, make_bank
-from tasks.detect.train.crops import make_crops
-from tasks.detect.train.export import FREE_PAGE, FREE_WINDOWS, export
+from tasks.detect.train.crops import make_crops, unpack
+from tasks.detect.train.export import FREE_BOXES, FREE_PAGE, FREE_WINDOWS, Inputs, export
 from tasks.detect.train.fit import BATCH, fit_layout
-from tasks.detect.train.judge_fit import BATCH as JUDGE_BATCH
 from tasks.detect.train.judge_fit import EPOCHS, as_read, fit_judge
-from tasks.detect.train.net import JudgeEnsemble, JudgeNet
+from tasks.detect.train.net import JudgeEnsemble
 from tasks.detect.train.pages import Scene
+from tasks.detect.train.refine_fit import EPOCHS as REFINER_EPOCHS
+from tasks.detect.train.refine_fit import fit_refiner, make_boxes
+from tasks.detect.train.window_fit import BATCH as WINDOW_BATCH
 
 CALIBRATION = 40
 """Pages, about, on which the range of the network's activations is measured; of windows ten times
@@ -51,7 +54,7 @@ class Plan:
 def train(
     scenes: Sequence[Scene], pictures: Sequence[tuple[str, Gray]], output: Path, plan: Plan
 ) -> None:
-    """Make what is missing of the two networks, each with a card that says what it is made of.
+    """Make what is missing of the three networks, each with a card that says what it is made of.
 
     The ensemble of judges is one network: if its making is interrupted, all its members are made
     again.
@@ -59,7 +62,7 @@ def train(
     Args:
         scenes: Labelled pages.
         pictures: Loose illustrations and their works.
-        output: The folder for both.
+        output: The folder for all.
         plan: How much is trained, and from which seed.
 
     Raises:
@@ -76,8 +79,15 @@ def train(
         JUDGE: {
             "crops": plan.crops,
             "epochs": EPOCHS,
-            "batch": JUDGE_BATCH,
+            "batch": WINDOW_BATCH,
             "seeds": list(_seeds(plan)),
+            **material,
+        },
+        REFINER: {
+            "crops": plan.crops,
+            "epochs": REFINER_EPOCHS,
+            "batch": WINDOW_BATCH,
+            "seed": plan.seed,
             **material,
         },
     }
@@ -98,8 +108,10 @@ def train(
         _write_card(output / name, cards[name])
         if name == NETWORK:
             make_layout(bank, [scene.gray for scene in scenes], output / name, plan)
-        else:
+        elif name == JUDGE:
             make_judge(bank, output / name, plan)
+        else:
+            make_refiner(bank, output / name, plan)
         _write_card(output / name, cards[name])
 
 
@@ -147,23 +159,33 @@ def make_judge(bank: Bank, target: Path, plan: Plan) -> None:
     """Train and write the judges of regions; activations are measured on the last one's crops."""
     members, shown = [], np.empty(0, np.uint8)
     for seed in _seeds(plan):
-        member, shown = _make_member(bank, plan.crops, seed, target)
-        members.append(member)
-    parts = (as_read(shown[start : start + 10]) for start in range(0, len(shown), 10))
-    export(JudgeEnsemble(members), FREE_WINDOWS, parts, target)
+        log = _log(target, seed)
+        windows, kinds = make_crops(bank, plan.crops, seed, log)
+        members.append(fit_judge(windows, kinds, seed, log))
+        shown = windows[:: _every(plan.crops)].copy()
+    export(JudgeEnsemble(members), FREE_WINDOWS, _by_tens(as_read(shown)), target)
 
 
-def _make_member(
-    bank: Bank, crops: int, seed: int, target: Path
-) -> tuple[JudgeNet, NDArray[np.uint8]]:
-    """One judge, and some of the windows it was shown."""
+def make_refiner(bank: Bank, target: Path, plan: Plan) -> None:
+    """Train and write the refiner of boxes; activations are measured on windows it was shown."""
+    log = _log(target, plan.seed)
+    windows, truths = make_boxes(bank, plan.crops, plan.seed, log)
+    net = fit_refiner(windows, truths, plan.seed, log)
+    shown = unpack(windows[:: _every(plan.crops)])
+    export(net, FREE_BOXES, _by_tens(shown), target)
 
-    def log(line: str) -> None:
-        print(target, f"seed {seed}:", line, flush=True)
 
-    windows, kinds = make_crops(bank, crops, seed, log)
-    some = windows[:: max(1, crops // (10 * CALIBRATION))].copy()
-    return fit_judge(windows, kinds, seed, log), some
+def _log(target: Path, seed: int) -> Callable[[str], None]:
+    return lambda line: print(target, f"seed {seed}:", line, flush=True)
+
+
+def _every(crops: int) -> int:
+    """Which of the windows shown the range of activations is measured on: every so many."""
+    return max(1, crops // (10 * CALIBRATION))
+
+
+def _by_tens(windows: NDArray[np.float32]) -> Inputs:
+    return (windows[start : start + 10] for start in range(0, len(windows), 10))
 
 
 def _fingerprint(scenes: Sequence[Scene], pictures: Sequence[tuple[str, Gray]]) -> str:

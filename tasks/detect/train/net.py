@@ -80,7 +80,7 @@ class LayoutNet(nn.Module):
 
 
 class JudgeNet(nn.Module):
-    """Says what a window shows: see ``tasks.detect.judge.window``.
+    """Says what a window shows: see ``tasks.detect.window``.
 
     Input: (N, 2, 96, 96), grey and the inside of the box. Output: (N, 4) logits of `CHANNELS`, as
     odds of one against the others.
@@ -123,3 +123,40 @@ class JudgeEnsemble(nn.Module):
     def forward(self, windows: Tensor) -> Tensor:
         """Logits of every member for a batch of windows."""
         return torch.stack([member(windows) for member in self.members], dim=1)
+
+
+class RefineNet(nn.Module):
+    """Says where in a window the picture ends: see ``tasks.detect.window``.
+
+    Input: (N, 2, 96, 96), grey and the inside of the box. Output: (N, 2, 24) logits of whether the
+    picture covers each of 24 rows, and each of 24 columns, four pixels each.
+
+    Down to a sixteenth and back to a quarter, as `LayoutNet`; then the greatest and the mean of
+    every row, and of every column, tell whether it belongs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quarter = nn.Sequential(
+            _block(2, 16, stride=2), _block(16, 24), _block(24, 32, stride=2), _Residual(32)
+        )
+        self.eighth = nn.Sequential(_block(32, 64, stride=2), _Residual(64))
+        self.sixteenth = nn.Sequential(_block(64, 96, stride=2), _Residual(96))
+        self.up = nn.ModuleList([_block(96, 64, 1), _block(64, 32, 1)])
+        self.merge = nn.ModuleList([_block(64, 64), _block(32, 32)])
+        self.rows, self.columns = _profile(64), _profile(64)
+
+    def forward(self, windows: Tensor) -> Tensor:
+        """Logits for a batch of windows."""
+        quarter = self.quarter(windows)
+        eighth = self.eighth(quarter)
+        seen = self.sixteenth(eighth)
+        seen = seen * torch.sigmoid(functional.adaptive_avg_pool2d(seen, 1))
+        for up, merge, level in zip(self.up, self.merge, (eighth, quarter), strict=True):
+            seen = merge(functional.interpolate(up(seen), scale_factor=2.0, mode="nearest") + level)
+        rows, columns = (torch.cat([seen.mean(axis), seen.amax(axis)], dim=1) for axis in (3, 2))
+        return torch.cat([self.rows(rows), self.columns(columns)], dim=1)
+
+
+def _profile(width: int) -> nn.Module:
+    return nn.Sequential(nn.Conv1d(width, 32, 3, 1, 1), nn.ReLU(), nn.Conv1d(32, 1, 3, 1, 1))

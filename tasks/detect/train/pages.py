@@ -12,8 +12,9 @@ import numpy as np
 from models.errors import BadSettings
 from models.records import RelativeBox
 from tasks.detect.blobs import read_pieces
-from tasks.detect.corpus import LabelledPage, read_labels, render_fit
+from tasks.detect.corpus import read_labels, render_fit
 from tasks.detect.page import Gray, Mask, read_ink
+from tasks.detect.table import LabelledPage
 
 LONG_SIDE = 768
 """Pages are kept half again as large as the network reads them, to scale and to binarise."""

@@ -45,6 +45,15 @@ def with_engraving(page: Gray, box: tuple[int, int, int, int], seed: int = 0) ->
     return page
 
 
+def printed(seed: int, ink: Gray, box: tuple[int, int, int, int]) -> Gray:
+    """A page of text with a block printed into it; box in pixels."""
+    page = text_page(seed)
+    x0, y0, x1, y1 = box
+    page[y0 - 15 : y1 + 15, x0 - 15 : x1 + 15] = 255
+    page[y0:y1, x0:x1] = 255 - cv2.resize(ink, (x1 - x0, y1 - y0), interpolation=cv2.INTER_AREA)
+    return page
+
+
 def with_dark_border(page: Gray, depth: int = 40) -> Gray:
     """A copy with a black scanner lid around it."""
     page = page.copy()

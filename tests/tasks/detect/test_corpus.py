@@ -17,7 +17,7 @@ from models.errors import BadSettings
 from models.records import Detection, Region, RegionKind
 from tasks.detect import make_detector
 from tasks.detect.corpus import read_labels, render_fit, scan_type
-from tasks.detect.judge import JUDGE, SIDE
+from tasks.detect.judge import JUDGE
 from tasks.detect.layout import (
     FOLDS,
     LONG_SIDE,
@@ -29,6 +29,7 @@ from tasks.detect.layout import (
     write_predictions,
 )
 from tasks.detect.page import fit
+from tasks.detect.refine import REFINER
 from tasks.detect.regions import ORNAMENT, TEXT
 from tasks.detect.regions import PICTURE as PICTURE_MAP
 from tasks.detect.train.augment import PORTRAIT, make_example
@@ -39,6 +40,7 @@ from tasks.detect.train.folds import assign_folds
 from tasks.detect.train.make import Plan, train
 from tasks.detect.train.net import LayoutNet
 from tasks.detect.train.pages import Scene, load
+from tasks.detect.window import SIDE
 from tests.tasks.detect.drawn import SHAPE, text_page, with_engraving
 
 CORPUS = Path(os.environ.get("INTAGLIO_CORPUS", "../shared/corpus"))
@@ -200,11 +202,11 @@ def test_a_network_is_trained_with_one_command_and_found_again(
     command += ["--folds", "2", "--steps", "2", "--crops", "30", "--threads", "1"]
     first = subprocess.run(command, capture_output=True, text=True, check=True)
     made = {path: path.read_bytes() for path in weights.rglob("*.onnx")}
-    assert len(made) == 6
+    assert len(made) == 9
     assert "is there already" not in first.stdout
     (weights / "fold1" / JUDGE).unlink()
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert again.stdout.count("is there already") == 5
+    assert again.stdout.count("is there already") == 8
     assert {path: path.read_bytes() for path in weights.rglob("*.onnx")} == made
     assert read_predictions(weights / FOLDS).keys() == {f"{number}.png#0" for number in range(5)}
     assert LayoutDetector(weights)(text_page(1)).blank is False
@@ -220,8 +222,8 @@ def test_a_network_is_trained_with_one_command_and_found_again(
     command[command.index("30")] = "31"
     other = subprocess.run(command, capture_output=True, text=True)
     assert f"{JUDGE} was trained otherwise" in other.stderr
-    for judge in weights.rglob(JUDGE):
-        judge.unlink()
+    for network in (*weights.rglob(JUDGE), *weights.rglob(REFINER)):
+        network.unlink()
     subprocess.run(command, capture_output=True, text=True, check=True)
     for path in weights.rglob("*.onnx"):
         assert (path.read_bytes() == made[path]) == (path.name == NETWORK)
@@ -237,7 +239,8 @@ def test_whole_numbers_draw_the_maps_of_the_network(tmp_path: Path) -> None:
             net(torch.from_numpy(as_input(pages[0])))
         wanted = torch.sigmoid(net.eval()(torch.from_numpy(as_input(pages[1]))))[0].numpy()
     export(net, FREE_PAGE, map(as_input, pages), tmp_path / NETWORK)
-    (tmp_path / JUDGE).write_bytes((WEIGHTS / JUDGE).read_bytes())
+    for name in (JUDGE, REFINER):
+        (tmp_path / name).write_bytes((WEIGHTS / name).read_bytes())
     maps = LayoutDetector(tmp_path).maps(pages[1])
     assert np.abs(maps - wanted[:, : maps.shape[1], : maps.shape[2]]).mean() < 0.01
     assert (tmp_path / NETWORK).stat().st_size < 1_000_000

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cv2
 import numpy as np
 import pytest
 import torch
 from numpy.random import default_rng
+from numpy.typing import NDArray
 from torch.nn import Flatten
 
 from models.errors import BadSettings
 from tasks.detect import make_detector
-from tasks.detect.judge import DARKEST, JUDGE, LIGHTEST, SIDE, RegionJudge, window
+from tasks.detect.judge import JUDGE, TIMES, RegionJudge
 from tasks.detect.layout import LONG_SIDE, NETWORK, WEIGHTS
 from tasks.detect.page import Gray, PixelBox, fit, normalise
 from tasks.detect.regions import ORNAMENT, PICTURE, TEXT
 from tasks.detect.train.export import FREE_WINDOWS, export
 from tasks.detect.train.net import JudgeEnsemble, JudgeNet
+from tasks.detect.window import DARKEST, LIGHTEST, SIDE, square, window
 from tests.resources.scan_ornament import initial
 from tests.resources.scan_subjects import country, lake, view
-from tests.tasks.detect.drawn import SHAPE, text_page
+from tests.tasks.detect.drawn import SHAPE, printed
 
 PLATE = (120, 300, 680, 680)
 LETTER = (90, 300, 250, 460)
@@ -40,13 +41,12 @@ def _small(box: PixelBox) -> PixelBox:
     return (x0, y0, x1, y1)
 
 
+def _window(page: NDArray[np.float32], box: PixelBox) -> NDArray[np.float32]:
+    return window(page, box, square(box, TIMES))
+
+
 def _printed(seed: int, ink: Gray, box: PixelBox) -> Gray:
-    """A page of text with a block printed into it."""
-    page = text_page(seed)
-    x0, y0, x1, y1 = box
-    page[y0 - 15 : y1 + 15, x0 - 15 : x1 + 15] = 255
-    page[y0:y1, x0:x1] = 255 - cv2.resize(ink, (x1 - x0, y1 - y0), interpolation=cv2.INTER_AREA)
-    return fit(page, LONG_SIDE)
+    return fit(printed(seed, ink, box), LONG_SIDE)
 
 
 def test_a_plate_an_initial_and_text_are_told_apart(judge: RegionJudge) -> None:
@@ -59,13 +59,13 @@ def test_a_plate_an_initial_and_text_are_told_apart(judge: RegionJudge) -> None:
         (ORNAMENT, letters, LETTER),
         (TEXT, letters, LINES),
     ):
-        odds = np.concatenate([judge(page, [_small(box)]) for page in pages])
+        odds = np.concatenate([judge(normalise(page), [_small(box)]) for page in pages])
         assert (odds.argmax(axis=1) == kind).all()
         assert np.median(odds[:, kind]) > 0.7
 
 
 def test_boxes_are_judged_alike_alone_and_together(judge: RegionJudge) -> None:
-    page = _printed(1, initial("A", 320, default_rng(1)), LETTER)
+    page = normalise(_printed(1, initial("A", 320, default_rng(1)), LETTER))
     boxes = [_small(LETTER), _small(LINES), (0, 0, page.shape[1], page.shape[0])]
     together = judge(page, boxes)
     assert together.shape == (3, 4)
@@ -79,7 +79,7 @@ def test_boxes_are_judged_alike_alone_and_together(judge: RegionJudge) -> None:
 def test_a_window_shows_the_box_in_the_middle_and_a_margin_around_it() -> None:
     page = np.ones((500, 400), np.float32)
     page[200:300, 100:300] = 0.0
-    grey, inside = window(page, (100, 200, 300, 300))
+    grey, inside = _window(page, (100, 200, 300, 300))
     assert grey.shape == inside.shape == (SIDE, SIDE)
     rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
     # The box is twice as wide as high, and a sixth of the window is margin.
@@ -92,8 +92,8 @@ def test_a_window_shows_the_box_in_the_middle_and_a_margin_around_it() -> None:
 def test_a_larger_window_holds_the_smaller_one() -> None:
     page = default_rng(0).random((300, 300), np.float32)
     box = (100, 90, 196, 170)
-    large = window(page, box, SIDE + 8)
-    assert np.abs(large[:, 4:-4, 4:-4] - window(page, box)).mean() < 0.02
+    large = window(page, box, square(box, TIMES * (SIDE + 8) / SIDE), SIDE + 8)
+    assert np.abs(large[:, 4:-4, 4:-4] - _window(page, box)).mean() < 0.02
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_larger_window_holds_the_smaller_one() -> None:
 )
 def test_every_box_has_a_window(box: PixelBox) -> None:
     page = default_rng(0).normal(0.5, 2.0, (500, 400)).astype(np.float32)
-    grey, inside = window(page, box)
+    grey, inside = _window(page, box)
     assert grey.shape == inside.shape == (SIDE, SIDE)
     assert grey.dtype == np.float32
     assert grey.min() >= DARKEST - 1e-6 and grey.max() <= LIGHTEST + 1e-6
@@ -125,7 +125,7 @@ def test_every_box_has_a_window(box: PixelBox) -> None:
 def test_beyond_the_page_its_edge_goes_on() -> None:
     page = np.zeros((100, 100), np.float32)
     page[:, 0] = 1.0
-    grey, inside = window(page, (0, 0, 100, 100))
+    grey, inside = _window(page, (0, 0, 100, 100))
     outside = grey[:, : int(np.flatnonzero(inside.any(axis=0))[0])]
     assert outside.mean() > 0.95
 
@@ -149,9 +149,9 @@ def test_an_ensemble_says_the_mean_of_what_its_members_say(tmp_path: Path) -> No
     members = [JudgeNet().eval() for _ in range(3)]
     for member, opinion in zip(members, (PICTURE, PICTURE, ORNAMENT), strict=True):
         member.head[1].bias.data[opinion] += 6
-    page = _printed(1, initial("A", 320, default_rng(1)), LETTER)
+    page = normalise(_printed(1, initial("A", 320, default_rng(1)), LETTER))
     boxes = [_small(LETTER), _small(LINES)]
-    shown = np.stack([window(normalise(page), box) for box in boxes])
+    shown = np.stack([_window(page, box) for box in boxes])
     export(JudgeEnsemble(members), FREE_WINDOWS, [shown], tmp_path / JUDGE)
     odds = RegionJudge(tmp_path)(page, boxes)
     assert odds[:, PICTURE] == pytest.approx(2 / 3, abs=0.03)

@@ -16,6 +16,7 @@ from tasks.detect import METHODS, Detector, make_detector
 from tasks.detect.boxes import overlap
 from tasks.detect.judge import JUDGE
 from tasks.detect.layout import NETWORK, WEIGHTS
+from tasks.detect.refine import REFINER
 from tests.tasks.detect.drawn import SHAPE, text_page, with_dark_border, with_engraving
 
 PICTURE = (180, 420, 620, 760)
@@ -155,7 +156,7 @@ def test_workers_need_neither_torch_nor_prefect() -> None:
 
 
 def test_weights_of_ones_own(tmp_path: Path) -> None:
-    for name in (NETWORK, JUDGE):
+    for name in (NETWORK, JUDGE, REFINER):
         (tmp_path / name).write_bytes((WEIGHTS / name).read_bytes())
     assert make_detector("layout", str(tmp_path)).version == make_detector("layout").version
     (tmp_path / NETWORK).write_bytes(b"something else")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from models.records import RegionKind
 from tasks.detect.boxes import overlap
-from tasks.detect.page import fit
+from tasks.detect.page import absolute, fit, relative
 from tasks.detect.regions import ORNAMENT, PICTURE, TEXT, Judge, measure
 from tests.tasks.detect.drawn import SHAPE, text_page, with_dark_border, with_engraving
 
@@ -48,8 +50,15 @@ def _judge(*odds: float) -> Judge:
 _pictures = _judge(1.0, 0.0, 0.0, 0.0)
 
 
+def _as_found(page: Maps, boxes: Sequence[Box]) -> list[Box]:
+    """A refiner that leaves boxes as they are."""
+    return list(boxes)
+
+
 def _found(page: Gray, maps: Maps) -> list[tuple[float, float, float, float]]:
-    return [region.box for region in measure(fit(page, LONG_SIDE), maps, _pictures).regions]
+    return [
+        region.box for region in measure(fit(page, LONG_SIDE), maps, _pictures, _as_found).regions
+    ]
 
 
 def _relative(box: Box) -> tuple[float, float, float, float]:
@@ -98,8 +107,10 @@ def test_figures_joined_in_the_maps_are_parted_unless_they_are_a_plate(
 
 def test_only_pictures_count_in_the_score() -> None:
     page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
-    as_picture = measure(page, _maps(page, PICTURE_BOX), _pictures)
-    as_ornament = measure(page, _maps(page, PICTURE_BOX, channel=ORNAMENT), _judge(0.2, 0.8, 0, 0))
+    as_picture = measure(page, _maps(page, PICTURE_BOX), _pictures, _as_found)
+    as_ornament = measure(
+        page, _maps(page, PICTURE_BOX, channel=ORNAMENT), _judge(0.2, 0.8, 0, 0), _as_found
+    )
     assert as_picture.score == as_picture.measures["picture_area"] > 0.15
     assert as_ornament.score == 0
     assert as_ornament.measures["ornament_area"] == pytest.approx(as_picture.score, abs=0.01)
@@ -121,13 +132,45 @@ def test_what_is_an_ornament_to_the_maps_must_be_one_to_the_judge(
 ) -> None:
     page = fit(with_engraving(text_page(), box), LONG_SIDE)
     judge = _judge(picture, 1 - picture, 0, 0)
-    (region,) = measure(page, _maps(page, box, channel=ORNAMENT), judge).regions
+    (region,) = measure(page, _maps(page, box, channel=ORNAMENT), judge, _as_found).regions
     assert region.kind == kind
+
+
+def test_boxes_are_judged_as_found_and_reported_as_refined() -> None:
+    page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
+    seen: list[Box] = []
+
+    def judge(normal: Maps, boxes: Sequence[Box]) -> NDArray[np.float32]:
+        assert normal.shape == page.shape and normal.max() < 1.3
+        seen.extend(boxes)
+        return np.tile(np.array([0.9, 0.1, 0, 0], np.float32), (len(boxes), 1))
+
+    def refine(normal: Maps, boxes: Sequence[Box]) -> list[Box]:
+        assert normal.max() < 1.3
+        return [(x0 - 9, y0, x1, y1 + 5) for x0, y0, x1, y1 in boxes]
+
+    (region,) = measure(page, _maps(page, PICTURE_BOX), judge, refine).regions
+    (found,) = seen
+    assert absolute(region.box, page.shape) == refine(_maps(page), [found])[0]
+    assert overlap(relative(found, page.shape), _relative(PICTURE_BOX)) > 0.93
+
+
+def test_what_is_no_figure_to_the_judge_is_not_refined() -> None:
+    page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
+
+    def refine(normal: Maps, boxes: Sequence[Box]) -> list[Box]:
+        assert boxes == []
+        return []
+
+    found = measure(page, _unsure(_maps(page, PICTURE_BOX)), _judge(0.1, 0.0, 0.1, 0.8), refine)
+    assert [region.kind for region in found.regions] == [RegionKind.OTHER]
 
 
 def test_the_judge_gives_pictures_their_confidence() -> None:
     page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
-    (region,) = measure(page, _maps(page, PICTURE_BOX), _judge(0.35, 0.6, 0.05, 0.0)).regions
+    (region,) = measure(
+        page, _maps(page, PICTURE_BOX), _judge(0.35, 0.6, 0.05, 0.0), _as_found
+    ).regions
     assert (region.kind, region.confidence) == (RegionKind.ENGRAVING, pytest.approx(0.35))
 
 
@@ -144,7 +187,9 @@ def test_what_the_judge_is_sure_of_is_an_ornament_unless_it_is_large(
     box: Box, ornament: float, kind: RegionKind
 ) -> None:
     page = fit(with_engraving(text_page(), box), LONG_SIDE)
-    (region,) = measure(page, _maps(page, box), _judge(1 - ornament, ornament, 0, 0)).regions
+    (region,) = measure(
+        page, _maps(page, box), _judge(1 - ornament, ornament, 0, 0), _as_found
+    ).regions
     assert region.kind == kind
     wanted = ornament if kind is RegionKind.ORNAMENT else 1 - ornament
     assert region.confidence == pytest.approx(wanted)
@@ -172,18 +217,18 @@ def test_what_the_judge_denies_is_no_picture_unless_the_maps_are_sure_or_it_is_s
     page = fit(with_engraving(text_page(), PICTURE_BOX), LONG_SIDE)
     sure = _maps(page, PICTURE_BOX)
     for maps in (_unsure(sure), _unsure(sure, 0.5)):
-        found = measure(page, maps, _judge(*odds))
+        found = measure(page, maps, _judge(*odds), _as_found)
         (region,) = found.regions
         assert region.kind == kind
         assert (found.score > 0) == (kind == RegionKind.ENGRAVING)
         wanted = odds[0] if kind is RegionKind.ENGRAVING else 1 - odds[0]
         assert region.confidence == pytest.approx(wanted)
     for maps in (sure, _unsure(sure, 0.68)):
-        (region,) = measure(page, maps, _judge(*odds)).regions
+        (region,) = measure(page, maps, _judge(*odds), _as_found).regions
         assert region.kind == RegionKind.ENGRAVING
     small = (300, 500, 430, 680)
     page = fit(with_engraving(text_page(), small), LONG_SIDE)
-    (region,) = measure(page, _unsure(_maps(page, small)), _judge(*odds)).regions
+    (region,) = measure(page, _unsure(_maps(page, small)), _judge(*odds), _as_found).regions
     assert region.kind == RegionKind.ENGRAVING
 
 
@@ -220,7 +265,7 @@ def test_grains_as_small_as_letters_are_a_picture_if_the_map_sees_no_text(
 
 def test_a_blank_page_has_no_regions_whatever_the_maps_say() -> None:
     page = np.full(SHAPE, 230, np.uint8)
-    found = measure(fit(page, LONG_SIDE), _maps(page, PICTURE_BOX), _pictures)
+    found = measure(fit(page, LONG_SIDE), _maps(page, PICTURE_BOX), _pictures, _as_found)
     assert found.blank
     assert not found.regions
 
@@ -234,7 +279,9 @@ def test_a_dark_border_is_not_taken_into_a_box() -> None:
 
 def test_a_dark_plate_to_the_edges_is_kept_whole() -> None:
     page = np.random.default_rng(0).integers(5, 80, SHAPE).astype(np.uint8)
-    found = measure(fit(page, LONG_SIDE), _maps(page, (0, 0, SHAPE[1], SHAPE[0])), _pictures)
+    found = measure(
+        fit(page, LONG_SIDE), _maps(page, (0, 0, SHAPE[1], SHAPE[0])), _pictures, _as_found
+    )
     assert not found.blank
     assert found.score > 0.95
 
@@ -264,9 +311,9 @@ def test_what_mirrors_itself_is_a_headpiece_unless_something_speaks_for_a_pictur
 ) -> None:
     page = with_engraving(np.full(SHAPE, 255, np.uint8), box)
     maps = _unsure(_maps(page, box, text=0.02), elsewhere)
-    (region,) = measure(fit(page, LONG_SIDE), maps, _judge(*odds)).regions
+    (region,) = measure(fit(page, LONG_SIDE), maps, _judge(*odds), _as_found).regions
     assert region.kind == (RegionKind.OTHER if odds[0] < 0.3 else RegionKind.ENGRAVING)
     middle = (box[0] + box[2]) // 2
     page[:, middle : box[2]] = page[:, box[0] : middle][:, ::-1]
-    (region,) = measure(fit(page, LONG_SIDE), maps, _judge(*odds)).regions
+    (region,) = measure(fit(page, LONG_SIDE), maps, _judge(*odds), _as_found).regions
     assert region.kind == kind

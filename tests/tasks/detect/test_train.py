@@ -1,0 +1,104 @@
+"""The training command as a user runs it: what it refuses, and how it ends when interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import pytest
+
+from tests.tasks.detect.drawn import SHAPE, text_page, with_engraving
+
+PICTURE = (180, 420, 620, 760)
+RELATIVE = [side / SHAPE[1 - number % 2] for number, side in enumerate(PICTURE)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of four pages: two works with pictures, two with text."""
+    corpus = tmp_path_factory.mktemp("corpus")
+    lines = ["path;page;label;boxes;work"]
+    for number in range(4):
+        page, label, boxes = text_page(number), "text", ""
+        if number % 2:
+            page = with_engraving(page, PICTURE, number)
+            label, boxes = "mixed", json.dumps([RELATIVE])
+        cv2.imwrite(str(corpus / f"{number}.png"), page)
+        lines.append(f"{number}.png;0;{label};{boxes};work{number}")
+    (corpus / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return corpus
+
+
+def start(folder: Path, output: Path, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tasks.detect.train", "--corpus", folder, "--output", output]
+    return subprocess.Popen(
+        [*map(str, command), "--threads", "1", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--steps", "0"], "--steps: it may be 1 or more, not '0'"),
+        (["--steps", "-5"], "--steps: it may be 1 or more, not '-5'"),
+        (["--crops", "0"], "--crops: it may be 1 or more, not '0'"),
+        (["--threads", "0"], "--threads: it may be 1 or more, not '0'"),
+        (["--seed", "-1"], "--seed: it may be 0 or more, not '-1'"),
+        (["--folds", "1"], "--folds: it may be 0 (do not) or 2 to 9, not '1'"),
+        (["--folds", "-1"], "--folds: it may be 0 (do not) or 2 to 9, not '-1'"),
+        (["--folds", "10"], "--folds: it may be 0 (do not) or 2 to 9, not '10'"),
+        (["--folds", "few"], "--folds: it may be 0 (do not) or 2 to 9, not 'few'"),
+        (["--folds", "3"], "--folds: there are works for 2 at most"),
+    ],
+    ids=" ".join,
+)
+def test_numbers_without_sense_are_refused(
+    folder: Path, tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    process = start(folder, tmp_path / "out", *arguments)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 2 and told in printed, printed
+    assert "Traceback" not in printed and not (tmp_path / "out").exists()
+
+
+def test_the_least_numbers_make_networks(folder: Path, tmp_path: Path) -> None:
+    process = start(folder, tmp_path, "--steps", 1, "--crops", 1)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    assert {"layout.onnx", "regions.onnx"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("wait", [0.0, 1.0, 5.0], ids="{} s after its worker was called".format)
+def test_an_interruption_ends_with_130_and_one_sentence(
+    folder: Path, tmp_path: Path, wait: float
+) -> None:
+    process = start(folder, tmp_path, "--steps", 100_000)
+    card = tmp_path / "layout.json"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not card.exists():
+        time.sleep(0.02)
+    time.sleep(wait)
+    # A terminal sends it to all processes of the group.
+    os.killpg(process.pid, signal.SIGINT)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, printed
+    lines = [line for line in printed.splitlines() if " step " not in line]
+    assert lines[0].endswith("4 works")
+    assert lines[1:] == [
+        "Interrupted; the same command goes on with the networks that are not made yet."
+    ]
+    # Nothing of the group is left behind.
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(0.02)
