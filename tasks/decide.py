@@ -75,6 +75,12 @@ def figure(detection: Detection, settings: Settings) -> float:
     return max(area for _, _, area in _by_page(detection, settings))
 
 
+def counts(region: Region, detection: Detection, settings: Settings) -> bool:
+    """Whether a region is of a kind to keep, and large enough on the page it lies on."""
+    large = spread.area(region.box, detection) >= settings.regions.min_area
+    return large and region.kind in settings.regions.keep_kinds
+
+
 def _wanted(detection: Detection, settings: Settings) -> list[Region]:
     return [r for r in detection.regions if r.kind in settings.regions.keep_kinds]
 
@@ -87,9 +93,9 @@ def _by_page(
     for page in spread.pages(detection):
         large = [
             region
-            for region in _wanted(detection, settings)
+            for region in detection.regions
             if page[0] <= spread.center(region.box) < page[2]
-            and spread.area(region.box, detection) >= settings.regions.min_area
+            and counts(region, detection, settings)
         ]
         found.append((page, large, sum(spread.area(r.box, detection) for r in large)))
     return found

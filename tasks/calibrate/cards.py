@@ -11,8 +11,8 @@ from urllib.parse import quote
 from models.calibrate import CalibrateSettings, Calibration, JudgedPage, SeenPage
 from tasks.calibrate import thresholds
 from tasks.calibrate.figures import as_array, keeps
-from tasks.calibrate.judge import counts
 from tasks.calibrate.words import show_percent
+from tasks.decide import counts
 
 SMALLEST_AREA = 1e-3
 """Picture area, as a fraction of the page, below which pages count as equally sure."""
@@ -142,7 +142,7 @@ def _card(
                 style=style,
                 title=f"{region.kind.value}, confidence {region.confidence:.2f}, "
                 f"{show_percent(share)} of the page",
-                counted=counts(settings, region),
+                counted=counts(region, seen.detections[shown], settings),
             )
         )
     verdicts = {m.name: kept_by(m.name, page, m.threshold) for m in result.methods}

@@ -16,7 +16,7 @@ from models.calibrate import (
     SeenPage,
     Suggestion,
 )
-from models.records import Outcome, Pdf, Region
+from models.records import Outcome, Pdf
 from models.settings import Settings
 from tasks.calibrate import sample, thresholds
 from tasks.calibrate.figures import as_array, keeps, measure, wilson
@@ -61,13 +61,6 @@ def judge(settings: CalibrateSettings, archive: list[Pdf], seen: Sequence[SeenPa
         unreadable_pdfs={pdf.name: pdf.fault for pdf in archive if pdf.fault},
         settings=settings.model_dump(mode="json"),
     )
-
-
-def counts(settings: Settings, region: Region) -> bool:
-    """Whether a region is of a kind and size to keep."""
-    x0, y0, x1, y1 = region.box
-    large = (x1 - x0) * (y1 - y0) >= settings.regions.min_area
-    return large and region.kind in settings.regions.keep_kinds
 
 
 def judge_page(settings: CalibrateSettings, seen: SeenPage) -> JudgedPage:

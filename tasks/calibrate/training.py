@@ -11,8 +11,8 @@ from pathlib import Path
 from models.calibrate import CalibrateSettings, Label, SeenPage
 from models.errors import BadSettings
 from models.records import Region, RegionKind, RelativeBox
-from tasks.calibrate.judge import counts
-from tasks.detect.table import Row, read_page, read_rows
+from tasks.decide import counts
+from tasks.detect.table import Row, label_of, read_page, read_rows
 
 MADE_AS = "made_as"
 """Column for the label that a row was made for, whatever a person then made of the row."""
@@ -36,19 +36,20 @@ def parse_training(data: bytes, name: str) -> list[Row]:
     Raises:
         BadSettings: The trainer could not read it; names file and line.
     """
-    rows = []
+    rows: dict[tuple[str, int], Row] = {}
     try:
         for where, row in read_rows(data, name):
-            if missing := [column for column in COLUMNS[:-1] if column not in row]:
-                raise BadSettings(f"{name}, line 1: it has no column {', '.join(missing)}.")
-            read_page(Path(), row, where)
-            for said in (row["label"], _made_as(row)):
+            if "boxes" not in row:
+                raise BadSettings(f"{name}, line 1: it has no column boxes.")
+            page = read_page(Path(), row, where)
+            for said in (page.label, _made_as(row)):
                 if said not in list(Label):
                     raise BadSettings(f"{where}: {said!r} is no label.")
-            rows.append(row)
+            if rows.setdefault((page.path, page.index), row) is not row:
+                raise BadSettings(f"{where}: {page.path} has a row already.")
     except BadSettings as error:
         raise BadSettings(error.message, CURE) from error
-    return rows
+    return list(rows.values())
 
 
 def add_pages(
@@ -57,7 +58,8 @@ def add_pages(
     """The rows with those of newly labelled pages added.
 
     A row that is there stays as it is, since a person may have corrected it, unless what is said
-    of its page has changed between illustrated, not illustrated and neither.
+    of its page has changed between illustrated, not illustrated and neither, both since the row
+    was made and from what the row itself says.
     """
     added = {(row["path"], int(row["page"] or 0)): row for row in rows}
     for page in seen:
@@ -67,7 +69,8 @@ def add_pages(
         made = _make(settings, page, label)
         key = made["path"], 0
         there = added.get(key)
-        if there is None or Label(_made_as(there)).illustrated != label.illustrated:
+        said = [] if there is None else [_made_as(there), label_of(there)]
+        if label.illustrated not in [Label(one).illustrated for one in said]:
             added[key] = made
     return list(added.values())
 
@@ -88,9 +91,9 @@ def pictures(rows: Iterable[Row]) -> set[str]:
 
 
 def _make(settings: CalibrateSettings, seen: SeenPage, label: Label) -> Row:
-    regions = seen.detections["layout"].regions
-    found = [region for region in regions if label.illustrated and counts(settings, region)]
-    others = [region for region in regions if region not in found]
+    detection = seen.detections["layout"]
+    found = [r for r in detection.regions if label.illustrated and counts(r, detection, settings)]
+    others = [region for region in detection.regions if region not in found]
     boxes = _show(found)
     if not found and label.illustrated is not False:
         # No boxes are not the same as none to draw: such a page is left out of training.
@@ -108,7 +111,7 @@ def _make(settings: CalibrateSettings, seen: SeenPage, label: Label) -> Row:
 
 
 def _made_as(row: Row) -> str:
-    return row.get(MADE_AS) or row["label"]
+    return row.get(MADE_AS) or label_of(row)
 
 
 def _show(regions: Iterable[Region]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from fsspec.core import strip_protocol
+from fsspec.utils import get_protocol
 from pydantic import BaseModel, SecretStr
 
 from models.calibrate import CalibrateSettings, Calibration, Rate
 from models.settings import Settings
-from tasks.places import is_s3
 
 
 def rows(result: Calibration) -> list[tuple[str, str]]:
@@ -74,13 +75,17 @@ def command_line(settings: Settings) -> str:
 
 
 def training_command(settings: Settings) -> str:
-    """The command line that trains the network on the labelled pages.
+    """The command line that trains the network on the labelled pages, and measures it.
 
-    The trainer reads local files: of an output on S3, its copy in the working folder.
+    The trainer reads local files: of an output on other storage, its copy in the working folder.
     """
-    folder = "" if is_s3(settings.output) else f"{settings.output.rstrip('/')}/"
+    output = settings.output
+    if "://" in output:
+        local = get_protocol(output) in ("file", "local")
+        output = strip_protocol(output) if local else ""
+    folder = f"{output.rstrip('/')}/" if output else ""
     words = ["python", "-m", "tasks.detect.train", "--corpus", f"{folder}calibration/training"]
-    return shlex.join([*words, "--output", "WEIGHTS"])
+    return shlex.join([*words, "--output", "WEIGHTS", "--folds", "4"])
 
 
 def show_percent(share: float) -> str:

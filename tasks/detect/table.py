@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from models.errors import BadSettings
 from models.records import RelativeBox
@@ -105,19 +106,27 @@ def read_page(folder: Path, row: Row, where: str) -> LabelledPage:
     """
     try:
         return _page(folder, row)
-    except (TypeError, ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadSettings(f"{where}: {error}.") from error
 
 
-def _page(folder: Path, row: dict[str, str]) -> LabelledPage:
+def label_of(row: Row) -> str:
+    """What a row says that is on its page."""
+    return row["label"].strip().lower()
+
+
+def _page(folder: Path, row: Row) -> LabelledPage:
+    label, index = label_of(row), int(row["page"] or 0)
+    if not row["path"] or index < 0:
+        raise ValueError("it names no page: path is a file, and page its number from 0")
     boxes = _boxes(row.get("boxes"))
-    if boxes is None and row["label"] in PLAIN:
+    if boxes is None and label in PLAIN:
         boxes = ()
     return LabelledPage(
         file=folder / row["path"],
         path=row["path"],
-        index=int(row["page"] or 0),
-        label=row["label"],
+        index=index,
+        label=label,
         work=row["work"],
         note=row.get("note") or "",
         boxes=boxes,
@@ -131,13 +140,13 @@ def _boxes(text: str | None) -> tuple[RelativeBox, ...] | None:
     if not text:
         return None
     try:
-        return tuple(_box(numbers) for numbers in json.loads(text))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{text!r} is no list of boxes ({error})") from error
+        boxes = _BOXES.validate_json(text, strict=True)
+    except ValidationError as error:
+        raise ValueError(f"{text[:80]!r} is no list of boxes [x0, y0, x1, y1]") from error
+    for x0, y0, x1, y1 in boxes:
+        if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
+            raise ValueError(f"{text[:80]!r}: sides are from 0 to 1, x0 before x1, y0 before y1")
+    return tuple(boxes)
 
 
-def _box(numbers: Iterator[float]) -> RelativeBox:
-    x0, y0, x1, y1 = (float(number) for number in numbers)
-    if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
-        raise ValueError("a box is [x0, y0, x1, y1], each from 0 to 1, the lesser one first")
-    return (x0, y0, x1, y1)
+_BOXES = TypeAdapter(list[RelativeBox])

@@ -474,6 +474,30 @@ def test_a_label_that_says_the_opposite_makes_the_row_anew(before: Label, after:
     assert add_pages(SETTINGS, [there], [labelled(after)]) == [row(labelled(after))]
 
 
+def test_boxes_drawn_before_the_label_was_corrected_elsewhere_too_stay() -> None:
+    drawn = {**row(labelled(Label.TEXT)), "label": "Mixed ", "boxes": "[[0, 0, 1, 0.5]]"}
+    assert add_pages(SETTINGS, [drawn], [labelled(Label.MIXED)]) == [drawn]
+
+
+def test_a_second_row_for_a_page_is_refused() -> None:
+    one = row(labelled(Label.MIXED))
+    table = format_training([one, {**one, "page": "", "note": "mine"}])
+    with pytest.raises(BadSettings, match=r"x.csv, line 3: .*has a row already"):
+        parse_training(table, "x.csv")
+
+
+def test_pictures_count_by_their_share_of_the_page_of_a_spread() -> None:
+    spread = labelled(Label.MIXED, small=region(RegionKind.ENGRAVING, (0.05, 0.1, 0.35, 0.3)))
+    layout = spread.detections["layout"]
+    layout = layout.model_copy(update={"regions": layout.regions[-1:], "measures": {"gutter": 0.5}})
+    spread = spread.model_copy(update={"detections": {**spread.detections, "layout": layout}})
+    settings = SETTINGS.model_copy(
+        update={"regions": SETTINGS.regions.model_copy(update={"min_area": 0.1})}
+    )
+    (made,) = add_pages(settings, [], [spread])
+    assert made["boxes"] == "[[0.05, 0.1, 0.35, 0.3]]"
+
+
 def test_a_table_comes_back_from_a_spreadsheet() -> None:
     table = format_training([row(labelled(Label.MIXED))]).decode()
     sheet = list(csv.reader(io.StringIO(table)))
@@ -487,9 +511,15 @@ def test_a_table_comes_back_from_a_spreadsheet() -> None:
     ("old", "new", "words"),
     [
         ("[[0.25", "[[0.25,", "line 2: "),
-        ("0.75, 0.9]]", "750, 900]]", "line 2: .*each from 0 to 1"),
+        ("0.75, 0.9]]", "750, 900]]", "line 2: .*from 0 to 1"),
+        ("[[0.25, 0.5, 0.75, 0.9]]", "[[0, 0, 1, 1" + "0" * 400 + "]]", "line 2: .*from 0 to 1"),
+        ("[[0.25, 0.5, 0.75, 0.9]]", '[""0011""]', "line 2: .*no list of boxes"),
+        ("[[0.25, 0.5, 0.75, 0.9]]", "[[false, 0, true, 1]]", "line 2: .*no list of boxes"),
+        ("[[0.25, 0.5, 0.75, 0.9]]", "[[NaN, 0, 1, 1]]", "line 2: "),
+        ("../pages/v-1/p0001.jpg", "", "line 2: it names no page"),
+        (",0,", ",-1,", "line 2: it names no page"),
         (",mixed", ",picture", "line 2: 'picture' is no label"),
-        ("ruled", "rules", "line 1: it has no column ruled"),
+        ("boxes", "box", "line 1: it has no column boxes"),
         ("work", "volume", "line 1: it has no column work"),
         (",0,", ",one,", "line 2: .*one"),
         (",0,", ",0,0,", "line 2: it has more or fewer cells"),
@@ -505,8 +535,12 @@ def test_a_damaged_table_is_named_with_its_line(old: str, new: str, words: str) 
 
 @pytest.mark.parametrize(
     ("output", "corpus"),
-    [("my out", "'my out/calibration/training'"), ("s3://bucket/out", "calibration/training")],
+    [
+        ("my out", "'my out/calibration/training'"),
+        ("file:///data/out", "/data/out/calibration/training"),
+        ("s3://bucket/out", "calibration/training"),
+    ],
 )
 def test_the_sheet_says_how_to_train(output: str, corpus: str) -> None:
     settings = SETTINGS.model_copy(update={"output": output})
-    assert f"--corpus {corpus} --output" in training_command(settings)
+    assert f"--corpus {corpus} --output WEIGHTS --folds 4" in training_command(settings)

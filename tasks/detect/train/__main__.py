@@ -13,6 +13,7 @@ was killed, or interrupted (exit code 130), goes on with the networks it has not
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -36,10 +37,12 @@ from tasks.detect.layout import (
 from tasks.detect.page import Gray
 from tasks.detect.table import LabelledPage
 from tasks.detect.train.fit import BATCH
-from tasks.detect.train.folds import assign_folds
+from tasks.detect.train.folds import assign_folds, most_folds
 from tasks.detect.train.make import APART, Plan, train
 from tasks.detect.train.pages import Scene, load, load_pictures
 
+MOST = 10**9
+"""Steps, crops and seeds up to here; more would not end in a lifetime."""
 FOLDS_MAY_BE = f"0 (do not) or 2 to {APART - 1}"
 
 
@@ -53,16 +56,16 @@ def main() -> None:
         "--folds", type=_folds, default=0, help=f"cross-validate by work; {FOLDS_MAY_BE}"
     )
     parser.add_argument(
-        "--steps", type=_at_least(1), default=800, help=f"batches of {BATCH} images"
+        "--steps", type=_number(1, MOST), default=800, help=f"batches of {BATCH} images"
     )
     parser.add_argument(
         "--crops",
-        type=_at_least(1),
+        type=_number(1, MOST),
         default=9400,
         help="regions shown to each judge, and to the network of edges",
     )
-    parser.add_argument("--seed", type=_at_least(0), default=0)
-    parser.add_argument("--threads", type=_at_least(1), default=2)
+    parser.add_argument("--seed", type=_number(0, MOST), default=0)
+    parser.add_argument("--threads", type=_number(1, os.cpu_count() or 1), default=2)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     cv2.setNumThreads(arguments.threads)
@@ -71,15 +74,19 @@ def main() -> None:
     assigned: dict[str, int] = {}
     try:
         pages, scenes = load(arguments.corpus, arguments.annotations)
+        if (most := most_folds(pages)) < arguments.folds:
+            parser.error(
+                f"argument --folds: it may be {most} at most: each fold needs a work with pictures "
+                "and one without"
+            )
         if arguments.folds:
             assigned = assign_folds(pages, arguments.folds)
-        if (most := len(set(assigned.values()))) < arguments.folds:
-            parser.error(f"argument --folds: there are works for {most} at most")
         pictures = load_pictures(arguments.corpus)
         print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
         _train_all(arguments.output, pages, scenes, assigned, plan, pictures)
     except BadSettings as error:
-        raise SystemExit(str(error)) from None
+        print(error.message, error.cure, sep="\n", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # Left to itself the loader's worker may complain; torch would complain of its end.
@@ -112,10 +119,10 @@ def _train_all(
     train(scenes, pictures, output, plan)
 
 
-def _at_least(least: int) -> Callable[[str], int]:
+def _number(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) < 2**32):
-            raise argparse.ArgumentTypeError(f"it may be {least} or more, not {text!r}")
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"it may be {least} to {most}, not {text!r}")
         return int(text)
 
     return read

@@ -24,3 +24,9 @@ def assign_folds(pages: Sequence[LabelledPage], folds: int) -> dict[str, int]:
                 assigned[work] = fold
                 sizes[fold] += len(works[work])
     return assigned
+
+
+def most_folds(pages: Sequence[LabelledPage]) -> int:
+    """The folds there may be if each is to have a work with pictures and one without."""
+    illustrated = {page.work for page in pages if page.illustrated}
+    return min(len(illustrated), len({page.work for page in pages} - illustrated))

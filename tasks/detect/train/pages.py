@@ -51,7 +51,7 @@ def load(corpus: Path, annotations: Path | None) -> tuple[list[LabelledPage], li
         annotations: A second table, whose rows replace or join those of ``labels.csv``.
 
     Raises:
-        BadSettings: A table cannot be read, or none of the files is there.
+        BadSettings: A table or a page cannot be read, or none of the files is there.
     """
     pages = {(page.path, page.index): page for page in read_labels(corpus)}
     if annotations is not None:
@@ -64,7 +64,7 @@ def load(corpus: Path, annotations: Path | None) -> tuple[list[LabelledPage], li
     known = [page for page in pages.values() if page.boxes is not None and page.file.exists()]
     if not known:
         raise BadSettings(f"{corpus}: none of the labelled pages is there, or none has boxes.")
-    return known, [_scene(page) for page in known]
+    return known, [_read(page) for page in known]
 
 
 def load_pictures(corpus: Path) -> list[tuple[str, Gray]]:
@@ -75,6 +75,13 @@ def load_pictures(corpus: Path) -> list[tuple[str, Gray]]:
     lines = [line.split(",") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
     wanted = [(path, work) for path, kind, work in lines if kind not in ("music", "other")]
     return [(work, render_fit(corpus / path, 0, LONG_SIDE)) for path, work in wanted]
+
+
+def _read(page: LabelledPage) -> Scene:
+    try:
+        return _scene(page)
+    except (IndexError, RuntimeError) as error:  # MuPDF's are of the second kind
+        raise BadSettings(f"{page.file}, page {page.index}: {error}.") from error
 
 
 def _scene(page: LabelledPage) -> Scene:

@@ -49,16 +49,18 @@ def start(folder: Path, output: Path, *arguments: object) -> subprocess.Popen[st
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--steps", "0"], "--steps: it may be 1 or more, not '0'"),
-        (["--steps", "-5"], "--steps: it may be 1 or more, not '-5'"),
-        (["--crops", "0"], "--crops: it may be 1 or more, not '0'"),
-        (["--threads", "0"], "--threads: it may be 1 or more, not '0'"),
-        (["--seed", "-1"], "--seed: it may be 0 or more, not '-1'"),
+        (["--steps", "0"], "--steps: it may be 1 to 1000000000, not '0'"),
+        (["--steps", "-5"], "--steps: it may be 1 to 1000000000, not '-5'"),
+        (["--crops", "0"], "--crops: it may be 1 to 1000000000, not '0'"),
+        (["--threads", "0"], f"--threads: it may be 1 to {os.cpu_count()}, not '0'"),
+        (["--threads", "3000000000"], "--threads: it may be 1 to"),
+        (["--steps", "5000000000"], "--steps: it may be 1 to 1000000000, not"),
+        (["--seed", "-1"], "--seed: it may be 0 to 1000000000, not '-1'"),
         (["--folds", "1"], "--folds: it may be 0 (do not) or 2 to 9, not '1'"),
         (["--folds", "-1"], "--folds: it may be 0 (do not) or 2 to 9, not '-1'"),
         (["--folds", "10"], "--folds: it may be 0 (do not) or 2 to 9, not '10'"),
         (["--folds", "few"], "--folds: it may be 0 (do not) or 2 to 9, not 'few'"),
-        (["--folds", "3"], "--folds: there are works for 2 at most"),
+        (["--folds", "3"], "--folds: it may be 2 at most"),
     ],
     ids=" ".join,
 )
@@ -71,11 +73,22 @@ def test_numbers_without_sense_are_refused(
     assert "Traceback" not in printed and not (tmp_path / "out").exists()
 
 
+def test_a_row_for_a_page_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
+    table = (folder / "labels.csv").read_text(encoding="utf-8")
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(table.replace("1.png;0;", "1.png;7;"), encoding="utf-8")
+    process = start(folder, tmp_path / "out", "--annotations", wrong)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 2 and "1.png, page 7: " in printed and "Traceback" not in printed
+
+
 def test_the_least_numbers_make_networks(folder: Path, tmp_path: Path) -> None:
     process = start(folder, tmp_path, "--steps", 1, "--crops", 1)
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 0, printed
-    assert {"layout.onnx", "regions.onnx"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"layout.onnx", "regions.onnx", "boxes.onnx"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
 
 
 @pytest.mark.parametrize("wait", [0.0, 1.0, 5.0], ids="{} s after its worker was called".format)
