@@ -37,7 +37,7 @@ from tasks.detect.layout import (
 from tasks.detect.page import Gray
 from tasks.detect.table import LabelledPage
 from tasks.detect.train.fit import BATCH
-from tasks.detect.train.folds import assign_folds, most_folds
+from tasks.detect.train.folds import are_enough, assign_folds
 from tasks.detect.train.make import APART, Plan, train
 from tasks.detect.train.pages import Scene, load, load_pictures
 
@@ -74,13 +74,13 @@ def main() -> None:
     assigned: dict[str, int] = {}
     try:
         pages, scenes = load(arguments.corpus, arguments.annotations)
-        if (most := most_folds(pages)) < arguments.folds:
-            parser.error(
-                f"argument --folds: it may be {most} at most: each fold needs a work with pictures "
-                "and one without"
-            )
         if arguments.folds:
             assigned = assign_folds(pages, arguments.folds)
+        if not are_enough(pages, assigned, arguments.folds):
+            parser.error(
+                f"argument --folds: there are too few works for {arguments.folds}: every fold needs "
+                "one, and the others pictures and pages of text to train on"
+            )
         pictures = load_pictures(arguments.corpus)
         print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
         _train_all(arguments.output, pages, scenes, assigned, plan, pictures)

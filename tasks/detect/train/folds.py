@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tasks.detect.corpus import by_work
 from tasks.detect.table import LabelledPage
@@ -26,7 +26,12 @@ def assign_folds(pages: Sequence[LabelledPage], folds: int) -> dict[str, int]:
     return assigned
 
 
-def most_folds(pages: Sequence[LabelledPage]) -> int:
-    """The folds there may be if each is to have a work with pictures and one without."""
-    illustrated = {page.work for page in pages if page.illustrated}
-    return min(len(illustrated), len({page.work for page in pages} - illustrated))
+def are_enough(pages: Sequence[LabelledPage], assigned: Mapping[str, int], folds: int) -> bool:
+    """Whether every fold has a work, and the others pictures and pages of text to train on."""
+    for fold in range(folds):
+        rest = [page for page in pages if assigned[page.work] != fold]
+        pictures = any(page.boxes for page in rest)
+        text = any(not (page.boxes or page.ornaments or page.ruled) for page in rest)
+        if len(rest) == len(pages) or not (pictures and text):
+            return False
+    return True

@@ -60,7 +60,7 @@ def start(folder: Path, output: Path, *arguments: object) -> subprocess.Popen[st
         (["--folds", "-1"], "--folds: it may be 0 (do not) or 2 to 9, not '-1'"),
         (["--folds", "10"], "--folds: it may be 0 (do not) or 2 to 9, not '10'"),
         (["--folds", "few"], "--folds: it may be 0 (do not) or 2 to 9, not 'few'"),
-        (["--folds", "3"], "--folds: it may be 2 at most"),
+        (["--folds", "3"], "--folds: there are too few works for 3"),
     ],
     ids=" ".join,
 )
