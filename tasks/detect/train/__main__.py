@@ -78,8 +78,8 @@ def main() -> None:
             assigned = assign_folds(pages, arguments.folds)
         if not are_enough(pages, assigned, arguments.folds):
             parser.error(
-                f"argument --folds: there are too few works for {arguments.folds}: every fold needs "
-                "one, and the others pictures and pages of text to train on"
+                f"argument --folds: there are too few works for {arguments.folds}: every fold "
+                "needs one, and the others pictures and pages of text to train on"
             )
         pictures = load_pictures(arguments.corpus)
         print(f"{len(pages)} pages of {len({page.work for page in pages})} works", flush=True)
