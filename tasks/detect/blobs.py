@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts, Region, RegionKind
-from tasks.detect.boxes import merge_close, reading_order
+from tasks.detect.boxes import merge_close, reading_order, touch
 from tasks.detect.lines import scan_lines
 from tasks.detect.page import (
     Gray,
@@ -32,6 +33,10 @@ MOST_TEXT = 0.5
 """A region with more than this share of its ink in letter-sized pieces is text."""
 SMALLEST = 0.01
 """Regions under this fraction of the page are not reported."""
+
+
+LARGEST_FREED = 0.3
+"""Nothing larger, as a fraction of the page, is freed from the lines of a scan's border."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +93,11 @@ class BlobsDetector:
 
 def find_blobs(page: InkPage) -> list[Region]:
     """The pictures of a page, in reading order."""
+    pieces = read_pieces(page.ink)
+    certain = blob_boxes(page.ink, pieces)
     regions = [
         Region(box=relative(box, page.ink.shape), kind=RegionKind.ENGRAVING, confidence=1.0 - text)
-        for box, text in blob_boxes(page.ink, read_pieces(page.ink))
+        for box, text in (*certain, *freed_boxes(page.ink, pieces, certain))
     ]
     return reading_order(regions)
 
@@ -106,6 +113,25 @@ def blob_boxes(ink: Gray, pieces: Pieces) -> list[tuple[PixelBox, float]]:
         if text <= MOST_TEXT:
             found.append((box, text))
     return found
+
+
+def freed_boxes(
+    ink: Gray, pieces: Pieces, boxes: Sequence[tuple[PixelBox, float]]
+) -> list[tuple[PixelBox, float]]:
+    """More boxes, of what touches the lines of a scan's border, and was taken for a part of it.
+
+    They touch none of the `boxes` found with these lines, and are no plates: the frame of a page,
+    freed of one line, would be one.
+    """
+    lines = scan_lines(ink)
+    if not lines.any():
+        return []
+    return [
+        (box, text)
+        for box, text in blob_boxes(np.where(lines > 0, 0, ink).astype(np.uint8), pieces)
+        if (box[2] - box[0]) * (box[3] - box[1]) <= LARGEST_FREED * ink.size
+        and not any(touch(box, other) for other, _ in boxes)
+    ]
 
 
 def read_pieces(ink: Gray) -> Pieces:
@@ -138,8 +164,7 @@ def _seeds(ink: Gray, pieces: Pieces) -> list[PixelBox]:
     page_height, page_width = ink.shape
     letter = pieces.letter
     size = max(2, round(0.45 * letter))
-    free = np.where(scan_lines(ink) > 0, 0, ink).astype(np.uint8, copy=False)
-    closed = cv2.morphologyEx(free, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
+    closed = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
     labels, stats = components(closed.astype(np.uint8, copy=False))
     width, height, pixels = stats[:, 2], stats[:, 3], stats[:, 4]
     large = (np.minimum(width, height) >= 3 * letter) & (width * height >= 36 * letter * letter)

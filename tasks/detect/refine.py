@@ -34,6 +34,10 @@ NO_PICTURE = 0.15
 """An edge goes inwards only if the picture covers its outermost row or column by less: the network
 must be sure. Of handwriting, captions and columns that touch a picture it says 0.00 to 0.05 (0.19
 where the rest has 0.04), of a finial or a hat's feather that it takes for something else 0.23."""
+DARK, PROTRUSION = 0.4, 0.25
+"""What is darker (in normalised grey) than the first, and covers less than the second share of an
+edge's length, protrudes from the picture: a mast, a spire, a feather. No edge goes inwards over it;
+text, rules and the frames of pages cover more, and what is dark nowhere is no loss."""
 LEAST_SEEN = 0.25
 """Where less than this share of a box is seen, no picture was, and the box stays."""
 
@@ -74,7 +78,8 @@ class Refiner:
             settle(box, *_read(own, box, around), page.shape)
             for box, own, around in zip(boxes, covered, squares, strict=True)
         ]
-        return keep_apart(boxes, refined)
+        whole = [with_protrusions(page, *both) for both in zip(boxes, refined, strict=True)]
+        return keep_apart(boxes, whole)
 
 
 def settle(
@@ -101,6 +106,28 @@ def settle(
         elif not outwards and not (far and outermost[edge] < NO_PICTURE):
             way = 0
         edges.append(box[edge] + way)
+    return (edges[0], edges[1], edges[2], edges[3])
+
+
+def with_protrusions(page: NDArray[np.float32], box: PixelBox, refined: PixelBox) -> PixelBox:
+    """The refined box, without those moves inwards that cut off what protrudes from the picture.
+
+    Args:
+        page: (H, W), normalised grey.
+        box: As it was found, in pixels of it.
+        refined: As it became.
+    """
+    edges = list(refined)
+    for edge in range(4):
+        strip = list(box)
+        if edge < 2:
+            strip[edge + 2] = max(refined[edge], box[edge])
+        else:
+            strip[edge - 2] = min(refined[edge], box[edge])
+        x0, y0, x1, y1 = strip
+        dark: NDArray[np.bool_] = np.any(page[y0:y1, x0:x1] < DARK, axis=1 - edge % 2)
+        if 0 < np.count_nonzero(dark) < PROTRUSION * dark.size:
+            edges[edge] = box[edge]
     return (edges[0], edges[1], edges[2], edges[3])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.records import Detection, Region, RegionKind
-from tasks.detect.blobs import Pieces, blob_boxes, read_pieces
+from tasks.detect.blobs import Pieces, blob_boxes, freed_boxes, read_pieces
 from tasks.detect.boxes import merge_close, reading_order, touch
 from tasks.detect.edges import snap
 from tasks.detect.fragments import (
@@ -44,7 +44,7 @@ POSSIBLE = 0.15
 """Ink in cells less probable than this belongs to no region."""
 CERTAIN = 0.75
 """A region has at least one cell as probable as this."""
-LETTERS_IN_BLOB, LETTERS_IN_TEXT = 0.25, 0.6
+LETTERS_IN_BLOB, LETTERS_IN_FREED, LETTERS_IN_TEXT = 0.2, 0.25, 0.6
 """Ink of a blob has at most the first share of letter-sized pieces to overrule the network; a
 picture of the network's with more than the second is text, unless the map of text says less than
 `LEAST_TEXT`: grainy woodcuts fall into pieces as small (0.12 on the labelled pages; lettering in
@@ -135,13 +135,15 @@ def find_regions(
     """
     shape = page.gray.shape
     pieces = read_pieces(page.ink)
-    blobs = [
-        box
-        for box, letters in blob_boxes(page.ink, pieces)
-        if letters <= LETTERS_IN_BLOB and cells(maps[TEXT], box, shape).mean() < LIKELY
-    ]
+    certain = blob_boxes(page.ink, pieces)
     # Where a figure is, is surer than what it is: that is asked of the whole of it.
     figure = np.maximum(maps[PICTURE], maps[ORNAMENT])
+    blobs = _no_text(certain, maps, LETTERS_IN_BLOB, shape)
+    freed = [
+        box
+        for box in _no_text(freed_boxes(page.ink, pieces, certain), maps, LETTERS_IN_FREED, shape)
+        if cells(figure, box, shape).max() > POSSIBLE
+    ]
     ruled = maps[RULED] > figure
     likely = {PICTURE: figure, RULED: maps[RULED]}
     found = {
@@ -151,7 +153,7 @@ def find_regions(
         ]
         for channel in likely
     }
-    if not blobs and not any(found.values()):
+    if not blobs and not freed and not any(found.values()):
         return []
     ink = strokes(pieces)
     ours = ink & _mask_of_ours(maps, shape)
@@ -170,13 +172,27 @@ def find_regions(
         for box in parts[PICTURE]
         if not _is_text(pieces, maps[TEXT], box)
     ]
-    parts[PICTURE] += [blob for blob in blobs if not any(touch(blob, box) for box in taken)]
+    parts[PICTURE] += [b for b in (*blobs, *freed) if not any(touch(b, box) for box in taken)]
     pictures, tables = (
         [box for box in parts[channel] if size(box) >= SMALLEST * page.gray.size]
         for channel in (PICTURE, RULED)
     )
     regions = _judge(page, maps, pictures, judge, refine) if pictures else []
     return reading_order([*regions, *(_ruled(page, maps, box) for box in tables)])
+
+
+def _no_text(
+    boxes: Sequence[tuple[PixelBox, float]],
+    maps: NDArray[np.float32],
+    most: float,
+    shape: tuple[int, ...],
+) -> list[PixelBox]:
+    """Blobs of which at most a share is letter-sized, and that are no text to the maps."""
+    return [
+        box
+        for box, letters in boxes
+        if letters <= most and cells(maps[TEXT], box, shape).mean() < LIKELY
+    ]
 
 
 def _is_text(pieces: Pieces, text: NDArray[np.float32], box: PixelBox) -> bool:

@@ -71,12 +71,22 @@ def test_a_picture_whose_frame_touches_the_border_s_line_is_found() -> None:
     page[60:380] = 255
     box = (30, 90, 700, 330)
     rng = np.random.default_rng(0)
-    for _ in range(25):
-        at = (int(rng.integers(80, 650)), int(rng.integers(130, 290)))
-        cv2.ellipse(page, at, (40, 22), int(rng.integers(0, 180)), 0, 360, 40, 2)
+    # Open strokes, of which nothing is a picture without the frame.
+    for x, y in rng.integers((40, 100), (540, 290), (6, 2)).tolist():
+        cv2.line(page, (x, y), (x + 140, y + 30), 40, 2)
     cv2.rectangle(page, box[:2], box[2:], 30, 3)
     page[:, 27:31] = 30
     page[12:16, :] = 30
     small = fit(page, 640)
     (found,) = find_blobs(read_ink(small))
     assert overlap(found.box, relative(box, SHAPE)) > 0.9
+
+
+def test_the_frame_of_a_page_is_not_freed_and_swallows_nothing() -> None:
+    page = text_page()
+    page[400:760, 140:660] = 255
+    cv2.ellipse(page, (400, 580), (230, 160), 0, 0, 360, 40, -1)
+    cv2.rectangle(page, (40, 40), (SHAPE[1] - 41, SHAPE[0] - 41), 30, 3)
+    page[:, 40:43] = 30
+    (found,) = find_blobs(read_ink(fit(page, 640)))
+    assert overlap(found.box, relative((170, 420, 630, 740), SHAPE)) > 0.9

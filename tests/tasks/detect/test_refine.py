@@ -17,7 +17,7 @@ from tasks.detect.boxes import overlap
 from tasks.detect.judge import JUDGE
 from tasks.detect.layout import LONG_SIDE, NETWORK, WEIGHTS
 from tasks.detect.page import PixelBox, fit, normalise
-from tasks.detect.refine import CELLS, REFINER, TIMES, Refiner, keep_apart, settle
+from tasks.detect.refine import CELLS, REFINER, TIMES, Refiner, keep_apart, settle, with_protrusions
 from tasks.detect.train.compose import make_bank
 from tasks.detect.train.crops import unpack
 from tasks.detect.train.export import FREE_BOXES, FREE_WINDOWS, export
@@ -148,6 +148,17 @@ def test_the_network_says_how_far_each_row_and_column_is_covered(
     ((x0, _, x1, _),) = Refiner(tmp_path)(page, [box])
     # Seen everywhere in the square; or half of everything, of which no edge can be sure.
     assert x1 - x0 == pytest.approx(min(times * (box[2] - box[0]), page.shape[1]), abs=3)
+
+
+def test_what_protrudes_is_not_cut_off() -> None:
+    page = np.ones((400, 350), np.float32)
+    box, smaller = (100, 100, 300, 200), (130, 125, 300, 180)
+    assert with_protrusions(page, box, smaller) == smaller
+    page[100:130, 200:204] = 0.0  # a mast
+    page[150:153, 100:135] = 0.7  # pale: a shadow
+    page[182:188, 140:290] = 0.0  # a line of text
+    assert with_protrusions(page, box, smaller) == (130, 100, 300, 180)
+    assert with_protrusions(page, box, (90, 95, 310, 200)) == (90, 95, 310, 200)
 
 
 def test_neighbours_do_not_grow_into_each_other() -> None:
