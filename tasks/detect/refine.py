@@ -34,7 +34,7 @@ NO_PICTURE = 0.15
 """An edge goes inwards only if the picture covers its outermost row or column by less: the network
 must be sure. Of handwriting, captions and columns that touch a picture it says 0.00 to 0.05 (0.19
 where the rest has 0.04), of a finial or a hat's feather that it takes for something else 0.23."""
-DARK, PROTRUSION = 0.4, 0.25
+DARK, PROTRUSION = 0.4, 0.4
 """What is darker (in normalised grey) than the first, and covers less than the second share of an
 edge's length, protrudes from the picture: a mast, a spire, a feather. No edge goes inwards over it;
 text, rules and the frames of pages cover more, and what is dark nowhere is no loss."""

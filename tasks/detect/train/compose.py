@@ -59,7 +59,8 @@ def make_bank(scenes: Sequence[Scene], pictures: Sequence[tuple[str, Gray]]) -> 
             if min((patch := _crop(flat, box)).shape) > 24:
                 patches.setdefault(scene.work, []).append(patch)
         for box in scene.ornaments:
-            ornaments.setdefault(scene.work, []).append(_crop(flat, box))
+            if min((patch := _crop(flat, box)).shape) > 0:
+                ornaments.setdefault(scene.work, []).append(patch)
     plain = [scene for scene in scenes if scene.plain and scene.text.any()]
     return Bank(illustrated, decorated, others, plain, patches, ornaments)
 
