@@ -134,6 +134,8 @@ def write(
     there = read_training(output)
     rows = training.add_pages(settings, there, seen)
     if rows != there:
+        if there:
+            output.write(f"{TRAINING}.bak", training.format_training(there))
         output.write(TRAINING, training.format_training(rows))
     output.write(f"{FOLDER}/calibration.json", result.model_dump_json(indent=1).encode())
     output.write(LABELS, format_labels(result.pages))

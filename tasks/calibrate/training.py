@@ -12,6 +12,7 @@ from models.calibrate import CalibrateSettings, Label, SeenPage
 from models.errors import BadSettings
 from models.records import Region, RegionKind, RelativeBox
 from tasks.decide import counts
+from tasks.detect import table
 from tasks.detect.table import Row, label_of, read_page, read_rows
 
 MADE_AS = "made_as"
@@ -38,9 +39,7 @@ def parse_training(data: bytes, name: str) -> list[Row]:
     """
     rows: dict[tuple[str, int], Row] = {}
     try:
-        for where, row in read_rows(data, name):
-            if "boxes" not in row:
-                raise BadSettings(f"{name}, line 1: it has no column boxes.")
+        for where, row in read_rows(data, name, (*table.COLUMNS, "boxes")):
             page = read_page(Path(), row, where)
             for said in (page.label, _made_as(row)):
                 if said not in list(Label):
@@ -59,7 +58,7 @@ def add_pages(
 
     A row that is there stays as it is, since a person may have corrected it, unless what is said
     of its page has changed between illustrated, not illustrated and neither, both since the row
-    was made and from what the row itself says.
+    was made and from what the row itself says. Boxes that it has stay if the page is illustrated.
     """
     added = {(row["path"], int(row["page"] or 0)): row for row in rows}
     for page in seen:
@@ -70,8 +69,11 @@ def add_pages(
         key = made["path"], 0
         there = added.get(key)
         said = [] if there is None else [_made_as(there), label_of(there)]
-        if label.illustrated not in [Label(one).illustrated for one in said]:
-            added[key] = made
+        if label.illustrated in [Label(one).illustrated for one in said]:
+            continue
+        if there and label.illustrated and there["boxes"] not in ("", "[]"):
+            made["boxes"] = there["boxes"]
+        added[key] = made
     return list(added.values())
 
 
@@ -111,7 +113,7 @@ def _make(settings: CalibrateSettings, seen: SeenPage, label: Label) -> Row:
 
 
 def _made_as(row: Row) -> str:
-    return row.get(MADE_AS) or label_of(row)
+    return row.get(MADE_AS, "").strip().lower() or label_of(row)
 
 
 def _show(regions: Iterable[Region]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from os.path import expanduser
 from typing import Any
 
 from fsspec.core import strip_protocol
@@ -83,6 +84,7 @@ def training_command(settings: Settings) -> str:
     if "://" in output:
         local = get_protocol(output) in ("file", "local")
         output = strip_protocol(output) if local else ""
+    output = expanduser(output)
     folder = f"{output.rstrip('/')}/" if output else ""
     words = ["python", "-m", "tasks.detect.train", "--corpus", f"{folder}calibration/training"]
     return shlex.join([*words, "--output", "WEIGHTS", "--folds", "4"])

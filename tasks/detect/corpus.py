@@ -19,6 +19,9 @@ from models.errors import BadSettings
 from tasks.detect.page import Gray
 from tasks.detect.table import LabelledPage, read_page, read_rows
 
+UNREADABLE = (IndexError, ValueError, RuntimeError, pymupdf.mupdf.FzErrorBase)
+"""What rendering raises of a file that is none of MuPDF's, or of a page that it has not."""
+
 
 def read_labels(folder: Path, table: Path | None = None) -> list[LabelledPage]:
     """The pages of a labelled folder, in the order of its table.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,12 +60,15 @@ class LabelledPage:
         return self.label in ILLUSTRATED + PLAIN
 
 
-def read_rows(data: bytes, name: str) -> Iterator[tuple[str, Row]]:
+def read_rows(
+    data: bytes, name: str, columns: Sequence[str] = COLUMNS
+) -> Iterator[tuple[str, Row]]:
     """The rows of a table as spreadsheets write it: commas, semicolons or tabs, with BOM or not.
 
     Args:
         data: The file's bytes.
         name: The file's name, for messages.
+        columns: Those it must have.
 
     Yields:
         Where a row stands, for messages, and the row.
@@ -81,12 +84,14 @@ def read_rows(data: bytes, name: str) -> Iterator[tuple[str, Row]]:
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
-        if missing:
+        head = list(rows.fieldnames or ())
+        if missing := [column for column in columns if column not in head]:
             raise BadSettings(f"{name}, line 1: it has no column {', '.join(missing)}.")
+        if twice := [column for column in head if head.count(column) > 1]:
+            raise BadSettings(f"{name}, line 1: two of its columns are called {twice[0]!r}.")
         for row in rows:
             where = f"{name}, line {rows.line_num}"
-            if None in row or None in [row[column] for column in COLUMNS]:
+            if None in row or None in [row[column] for column in columns]:
                 raise BadSettings(f"{where}: it has more or fewer cells than line 1.")
             yield where, {column: cell or "" for column, cell in row.items()}
     except csv.Error as error:

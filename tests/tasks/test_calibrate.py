@@ -8,6 +8,7 @@ import re
 import shlex
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -217,7 +218,8 @@ def test_labels_of_a_copy_hold_for_the_first_of_them() -> None:
         ("0.pdf,200,text\n", "line 2: page_index 200 is beyond the 200 pages of 0.pdf"),
         ("0.pdf,1,text\n\n9.pdf,1,text\n", "line 4: the archive has no readable PDF '9.pdf'"),
         ("0.pdf,1,text\n0.pdf,1,mixed\n", "line 3: 0.pdf, page_index 1 was 'text' before"),
-        ("\n0.pdf\n,,text\n", "line 4: the archive has no readable PDF ''"),
+        ("\n\n,,text\n", "line 4: the archive has no readable PDF ''"),
+        ("0.pdf,1,text\n0.pdf\n", "line 3: it has more or fewer cells than line 1"),
     ],
 )
 def test_a_bad_label_is_named_with_its_line(rows: str, words: str) -> None:
@@ -229,8 +231,9 @@ def test_a_bad_label_is_named_with_its_line(rows: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "line 1: there is no column 'pdf'"),
-        (b"pdf,page_index\n", "line 1: there is no column 'label'"),
+        (b"", "line 1: it has no column pdf, page_index, label"),
+        (b"pdf,page_index\n", "line 1: it has no column label"),
+        (b"pdf,page_index,label,label\n", "line 1: two of its columns are called 'label'"),
         (b"pdf,page_index,label\n\xff.pdf,1,text\n", "line 2: it is not UTF-8"),
     ],
 )
@@ -471,12 +474,24 @@ def test_what_a_person_corrected_stays_while_the_label_says_the_same() -> None:
 )
 def test_a_label_that_says_the_opposite_makes_the_row_anew(before: Label, after: Label) -> None:
     there = {**row(labelled(before)), "boxes": "[[0, 0, 1, 0.5]]"}
-    assert add_pages(SETTINGS, [there], [labelled(after)]) == [row(labelled(after))]
+    made = row(labelled(after))
+    if after.illustrated:
+        made["boxes"] = there["boxes"]
+    assert add_pages(SETTINGS, [there], [labelled(after)]) == [made]
 
 
 def test_boxes_drawn_before_the_label_was_corrected_elsewhere_too_stay() -> None:
     drawn = {**row(labelled(Label.TEXT)), "label": "Mixed ", "boxes": "[[0, 0, 1, 0.5]]"}
     assert add_pages(SETTINGS, [drawn], [labelled(Label.MIXED)]) == [drawn]
+    shouted = {**drawn, "label": "MIXED", "made_as": "TEXT "}
+    (read,) = parse_training(format_training([shouted]), "x.csv")
+    assert add_pages(SETTINGS, [read], [labelled(Label.TEXT)]) == [shouted]
+
+
+def test_boxes_stay_with_a_page_that_turns_out_to_be_illustrated() -> None:
+    drawn = {**row(labelled(Label.OTHER)), "boxes": "[[0, 0, 1, 0.5]]"}
+    (made,) = add_pages(SETTINGS, [drawn], [labelled(Label.MIXED)])
+    assert (made["label"], made["boxes"]) == ("mixed", "[[0, 0, 1, 0.5]]")
 
 
 def test_a_second_row_for_a_page_is_refused() -> None:
@@ -496,6 +511,11 @@ def test_pictures_count_by_their_share_of_the_page_of_a_spread() -> None:
     )
     (made,) = add_pages(settings, [], [spread])
     assert made["boxes"] == "[[0.05, 0.1, 0.35, 0.3]]"
+
+
+def test_ornaments_and_ruled_may_be_left_out() -> None:
+    table = b'path,page,label,boxes,work\nmine.png,0, Text,"[[0, 0, 1, 1]]",w\n'
+    assert [r["path"] for r in parse_training(table, "x.csv")] == ["mine.png"]
 
 
 def test_a_table_comes_back_from_a_spreadsheet() -> None:
@@ -520,6 +540,7 @@ def test_a_table_comes_back_from_a_spreadsheet() -> None:
         (",0,", ",-1,", "line 2: it names no page"),
         (",mixed", ",picture", "line 2: 'picture' is no label"),
         ("boxes", "box", "line 1: it has no column boxes"),
+        ("made_as", "made_as,,", "line 1: two of its columns are called ''"),
         ("work", "volume", "line 1: it has no column work"),
         (",0,", ",one,", "line 2: .*one"),
         (",0,", ",0,0,", "line 2: it has more or fewer cells"),
@@ -538,6 +559,7 @@ def test_a_damaged_table_is_named_with_its_line(old: str, new: str, words: str) 
     [
         ("my out", "'my out/calibration/training'"),
         ("file:///data/out", "/data/out/calibration/training"),
+        ("~/out", f"{Path.home()}/out/calibration/training"),
         ("s3://bucket/out", "calibration/training"),
     ],
 )

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from multiprocessing import active_children, resource_tracker
 
 import cv2
 import numpy as np
@@ -30,15 +30,18 @@ ORNAMENT_WEIGHT = 2.0
 PEAK_RATE = 4e-3
 """Highest learning rate of the one-cycle schedule (AdamW, weight decay 0.02)."""
 
+Batch = tuple[Tensor, Tensor]
+"""Images and the maps that are wanted of them."""
 
-class _Batches(IterableDataset[tuple[Tensor, Tensor]]):
+
+class _Batches(IterableDataset[Batch]):
     """Training batches, each a function of the seed and its number alone."""
 
     def __init__(self, bank: Bank, steps: int, seed: int) -> None:
         super().__init__()
         self.bank, self.steps, self.seed = bank, steps, seed
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def __iter__(self) -> Iterator[Batch]:
         cv2.setNumThreads(1)
         for step in range(self.steps):
             rng = default_rng((self.seed, step))
@@ -75,44 +78,54 @@ def fit_layout(bank: Bank, steps: int, seed: int, log: Callable[[str], None]) ->
         prefetch_factor=6,
         multiprocessing_context="spawn",
     )
-    with _deaf_children():
-        ready = iter(batches)
-    for step, (images, targets) in enumerate(ready, 1):
-        with torch.autocast("cpu", torch.bfloat16):
-            logits = net(images.to(memory_format=torch.channels_last))
-        value = loss(logits.float(), targets)
-        optimizer.zero_grad()
-        value.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 2.0)
-        optimizer.step()
-        schedule.step()
-        average.update_parameters(net)
-        total += float(value.detach())
-        if step % 50 == 0:
-            log(f"step {step}/{steps} loss {total / 50:.3f} {time.monotonic() - started:.0f} s")
-            total = 0.0
+    with _ready(batches) as ready:
+        for step, (images, targets) in enumerate(ready, 1):
+            with torch.autocast("cpu", torch.bfloat16):
+                logits = net(images.to(memory_format=torch.channels_last))
+            value = loss(logits.float(), targets)
+            optimizer.zero_grad()
+            value.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 2.0)
+            optimizer.step()
+            schedule.step()
+            average.update_parameters(net)
+            total += float(value.detach())
+            if step % 50 == 0:
+                log(f"step {step}/{steps} loss {total / 50:.3f} {time.monotonic() - started:.0f} s")
+                total = 0.0
     trained: LayoutNet = average.module  # type: ignore[assignment]
     return trained.eval()
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C, which a terminal sends to all of a group.
+def _ready(batches: DataLoader[Batch]) -> Iterator[Iterator[Batch]]:
+    """What a loader's worker makes; the worker ends with the block, and does so without a word.
 
-    The parent hears it when the block ends: a child that it left half-way would complain.
+    It does not hear Ctrl-C, which a terminal sends to all of a group: interrupted half-way it
+    would complain. While it is started the parent does not hear it either, but right after.
     """
+    others = set(active_children())
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     # A process inherits what is blocked. Starting the tracker would take the block away again.
     resource_tracker.ensure_running()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        try:
+            made = iter(batches)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            signal.signal(signal.SIGINT, before)
+        if heard and before is not signal.SIG_IGN:
+            raise KeyboardInterrupt
+        yield made
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, before)
-    if heard and before is not signal.SIG_IGN:
-        raise KeyboardInterrupt
+        # Torch answers the death of a child with an error.
+        answer = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for worker in set(active_children()) - others:
+            worker.kill()
+            worker.join()
+        signal.signal(signal.SIGCHLD, answer)
 
 
 def loss(logits: Tensor, targets: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 from models.errors import BadSettings
 from models.records import RelativeBox
 from tasks.detect.blobs import read_pieces
-from tasks.detect.corpus import read_labels, render_fit
+from tasks.detect.corpus import UNREADABLE, read_labels, render_fit
 from tasks.detect.page import Gray, Mask, read_ink
 from tasks.detect.table import LabelledPage
 
@@ -64,7 +64,7 @@ def load(corpus: Path, annotations: Path | None) -> tuple[list[LabelledPage], li
     known = [page for page in pages.values() if page.boxes is not None and page.file.exists()]
     if not known:
         raise BadSettings(f"{corpus}: none of the labelled pages is there, or none has boxes.")
-    return known, [_read(page) for page in known]
+    return known, [_scene(page) for page in known]
 
 
 def load_pictures(corpus: Path) -> list[tuple[str, Gray]]:
@@ -74,18 +74,19 @@ def load_pictures(corpus: Path) -> list[tuple[str, Gray]]:
         return []
     lines = [line.split(",") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
     wanted = [(path, work) for path, kind, work in lines if kind not in ("music", "other")]
-    return [(work, render_fit(corpus / path, 0, LONG_SIDE)) for path, work in wanted]
+    return [(work, _render(corpus / path, 0)) for path, work in wanted]
 
 
-def _read(page: LabelledPage) -> Scene:
+def _render(file: Path, index: int) -> Gray:
     try:
-        return _scene(page)
-    except (IndexError, RuntimeError) as error:  # MuPDF's are of the second kind
-        raise BadSettings(f"{page.file}, page {page.index}: {error}.") from error
+        return render_fit(file, index, LONG_SIDE)
+    except UNREADABLE as error:
+        cure = "Correct the row that names it, or fetch the file again."
+        raise BadSettings(f"{file}, page {index}: {error}.", cure) from error
 
 
 def _scene(page: LabelledPage) -> Scene:
-    gray = render_fit(page.file, page.index, LONG_SIDE)
+    gray = _render(page.file, page.index)
     pictures, ornaments, ruled = page.boxes or (), page.ornaments or (), page.ruled or ()
     text = _find_text(gray, (*pictures, *ornaments, *ruled))
     return Scene(gray, text, page.work, pictures, ornaments, ruled)

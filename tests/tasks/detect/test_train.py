@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +12,14 @@ import time
 from pathlib import Path
 
 import cv2
+import pymupdf
 import pytest
 
+from models.errors import BadSettings
+from tasks.decide import WHOLE_PAGE
+from tasks.detect.table import LabelledPage
+from tasks.detect.train.folds import are_enough, assign_folds
+from tasks.detect.train.pages import load
 from tests.tasks.detect.drawn import SHAPE, text_page, with_engraving
 
 PICTURE = (180, 420, 620, 760)
@@ -73,13 +80,51 @@ def test_numbers_without_sense_are_refused(
     assert "Traceback" not in printed and not (tmp_path / "out").exists()
 
 
-def test_a_row_for_a_page_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("illustrated", "plain", "folds", "enough"),
+    [(1, 3, 2, False), (1, 3, 3, False), (3, 1, 3, False), (3, 3, 3, True), (2, 2, 3, False)],
+)
+def test_every_fold_leaves_pictures_and_text_to_train_on(
+    illustrated: int, plain: int, folds: int, enough: bool
+) -> None:
+    pages = [
+        LabelledPage(Path(), "", 0, label, f"{label}{number}", "", boxes, None, None)
+        for label, count, boxes in (("mixed", illustrated, (WHOLE_PAGE,)), ("text", plain, ()))
+        for number in range(count)
+    ]
+    assert are_enough(pages, assign_folds(pages, folds), folds) == enough
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("1.png;7;mixed;[];work1", "1.png, page 7: "),
+        ("broken.png;0;text;;work1", "broken.png, page 0: "),
+        ("broken.pdf;0;text;;work1", "broken.pdf, page 0: "),
+        ("locked.pdf;0;text;;work1", "locked.pdf, page 0: "),
+    ],
+)
+def test_a_page_that_cannot_be_read_is_named(tmp_path: Path, row: str, told: str) -> None:
+    cv2.imwrite(str(tmp_path / "1.png"), text_page(1))
+    for name in ("broken.png", "broken.pdf"):
+        (tmp_path / name).write_bytes(b"no page")
+    with pymupdf.open() as document:
+        document.new_page()
+        encryption = pymupdf.PDF_ENCRYPT_AES_256
+        document.save(tmp_path / "locked.pdf", encryption=encryption, user_pw="secret")
+    (tmp_path / "labels.csv").write_text(f"path;page;label;boxes;work\n{row}\n", encoding="utf-8")
+    with pytest.raises(BadSettings, match=re.escape(str(tmp_path / told))):
+        load(tmp_path, None)
+
+
+def test_what_cannot_be_trained_on_ends_with_2_and_a_cure(folder: Path, tmp_path: Path) -> None:
     table = (folder / "labels.csv").read_text(encoding="utf-8")
     wrong = tmp_path / "wrong.csv"
     wrong.write_text(table.replace("1.png;0;", "1.png;7;"), encoding="utf-8")
     process = start(folder, tmp_path / "out", "--annotations", wrong)
     printed, _ = process.communicate(timeout=120)
-    assert process.returncode == 2 and "1.png, page 7: " in printed and "Traceback" not in printed
+    assert process.returncode == 2 and "Traceback" not in printed, printed
+    assert "1.png, page 7: " in printed and "Correct the row" in printed
 
 
 def test_the_least_numbers_make_networks(folder: Path, tmp_path: Path) -> None:
@@ -89,6 +134,22 @@ def test_the_least_numbers_make_networks(folder: Path, tmp_path: Path) -> None:
     assert {"layout.onnx", "regions.onnx", "boxes.onnx"} <= {
         path.name for path in tmp_path.iterdir()
     }
+
+
+def test_an_interruption_while_torch_is_imported_ends_with_130(
+    folder: Path, tmp_path: Path
+) -> None:
+    process = start(folder, tmp_path)
+    loaded = Path(f"/proc/{process.pid}/maps")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and "libtorch" not in loaded.read_text():
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, printed
+    assert printed.splitlines() == [
+        "Interrupted; the same command goes on with the networks that are not made yet."
+    ]
 
 
 @pytest.mark.parametrize("wait", [0.0, 1.0, 5.0], ids="{} s after its worker was called".format)
