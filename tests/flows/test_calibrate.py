@@ -226,6 +226,10 @@ def test_corrections_and_their_pictures_outlive_another_run(
     changed = [new for old, new in zip(rows, after, strict=True) if old != new]
     assert [(row["label"], row["boxes"]) for row in changed] == [("text", "[]")]
     assert all((folder / row["path"]).is_file() for row in after)
+    # What was drawn on the page that was turned round is not lost.
+    before = (folder / "labels.csv.bak").read_text(encoding="utf-8")
+    mixed = sum(row["label"] == "mixed" for row in rows)
+    assert before.count("[[0.125, 0.25, 0.5, 0.75]]") == mixed > 0
 
 
 def test_a_damaged_table_to_train_on_ends_with_2_and_is_left_alone(
