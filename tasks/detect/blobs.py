@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.records import Detection, PageFacts, Region, RegionKind
-from tasks.detect.boxes import merge_close, reading_order, touch
+from tasks.detect.boxes import merge_close, reading_order, size, touch
 from tasks.detect.lines import scan_lines
 from tasks.detect.page import (
     Gray,
@@ -33,8 +33,6 @@ MOST_TEXT = 0.5
 """A region with more than this share of its ink in letter-sized pieces is text."""
 SMALLEST = 0.01
 """Regions under this fraction of the page are not reported."""
-
-
 LARGEST_FREED = 0.3
 """Nothing larger, as a fraction of the page, is freed from the lines of a scan's border."""
 
@@ -107,7 +105,7 @@ def blob_boxes(ink: Gray, pieces: Pieces) -> list[tuple[PixelBox, float]]:
     found = []
     for box in merge_close(_seeds(ink, pieces), gap=round(pieces.letter)):
         x0, y0, x1, y1 = box
-        if min(x1 - x0, y1 - y0) < 4 * pieces.letter or (x1 - x0) * (y1 - y0) < SMALLEST * ink.size:
+        if min(x1 - x0, y1 - y0) < 4 * pieces.letter or size(box) < SMALLEST * ink.size:
             continue
         text = pieces.text_share((slice(y0, y1), slice(x0, x1)))
         if text <= MOST_TEXT:
@@ -129,7 +127,7 @@ def freed_boxes(
     return [
         (box, text)
         for box, text in blob_boxes(np.where(lines > 0, 0, ink).astype(np.uint8), pieces)
-        if (box[2] - box[0]) * (box[3] - box[1]) <= LARGEST_FREED * ink.size
+        if size(box) <= LARGEST_FREED * ink.size
         and not any(touch(box, other) for other, _ in boxes)
     ]
 
@@ -163,8 +161,8 @@ def _seeds(ink: Gray, pieces: Pieces) -> list[PixelBox]:
     """Boxes of closed ink that is several letters high and wide and not made of letters."""
     page_height, page_width = ink.shape
     letter = pieces.letter
-    size = max(2, round(0.45 * letter))
-    closed = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, np.ones((size, size), np.uint8))
+    gap = max(2, round(0.45 * letter))
+    closed = cv2.morphologyEx(ink, cv2.MORPH_CLOSE, np.ones((gap, gap), np.uint8))
     labels, stats = components(closed.astype(np.uint8, copy=False))
     width, height, pixels = stats[:, 2], stats[:, 3], stats[:, 4]
     large = (np.minimum(width, height) >= 3 * letter) & (width * height >= 36 * letter * letter)

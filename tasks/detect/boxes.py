@@ -37,6 +37,11 @@ def union(a: PixelBox, b: PixelBox) -> PixelBox:
     return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
 
 
+def size(box: PixelBox) -> int:
+    """The area of a box in pixels; 0 if it is empty."""
+    return max(0, box[2] - box[0]) * max(0, box[3] - box[1])
+
+
 def overlap(a: RelativeBox, b: RelativeBox) -> float:
     """Intersection over union of two boxes, 0 to 1."""
     width = min(a[2], b[2]) - max(a[0], b[0])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.detect.blobs import Pieces
-from tasks.detect.boxes import union
+from tasks.detect.boxes import size, union
 from tasks.detect.edges import REACH, snap
 from tasks.detect.page import Mask, PixelBox
 
@@ -131,11 +131,6 @@ def _beyond(box: PixelBox, blob: PixelBox, edge: int) -> PixelBox:
     return (beyond[0], beyond[1], beyond[2], beyond[3])
 
 
-def size(box: PixelBox) -> int:
-    """The area of a box in pixels; 0 if it is empty."""
-    return max(0, box[2] - box[0]) * max(0, box[3] - box[1])
-
-
 def without_captions(pieces: Pieces, ink: Mask, box: PixelBox) -> PixelBox:
     """The box without lines of letters at its top and bottom that white parts from the rest.
 
@@ -211,7 +206,7 @@ def split(ink: Mask, likely: NDArray[np.float32], box: PixelBox) -> list[PixelBo
     A box that takes a good part of the page is left whole: that is a plate of several figures.
     """
     x0, y0, x1, y1 = box
-    if (x1 - x0) * (y1 - y0) >= PLATE * ink.size:
+    if size(box) >= PLATE * ink.size:
         return [box]
     side = max(ink.shape)
     gutter = max(3, round(GUTTER * side))

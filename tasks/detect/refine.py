@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.detect.boxes import touch
-from tasks.detect.fragments import size
+from tasks.detect.boxes import size, touch
 from tasks.detect.network import read_added
 from tasks.detect.page import PixelBox
 from tasks.detect.window import SIDE, Square, square, window

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from models.records import Detection, Region, RegionKind
 from tasks.detect.blobs import Pieces, blob_boxes, freed_boxes, read_pieces
-from tasks.detect.boxes import merge_close, reading_order, touch
+from tasks.detect.boxes import merge_close, reading_order, size, touch
 from tasks.detect.edges import snap
 from tasks.detect.fragments import (
     cells,
     complete,
     grow,
     join_fragments,
-    size,
     split,
     strokes,
     to_edges,
@@ -45,8 +44,9 @@ POSSIBLE = 0.15
 CERTAIN = 0.75
 """A region has at least one cell as probable as this."""
 LETTERS_IN_BLOB, LETTERS_IN_FREED, LETTERS_IN_TEXT = 0.2, 0.25, 0.6
-"""Ink of a blob has at most the first share of letter-sized pieces to overrule the network; a
-picture of the network's with more than the second is text, unless the map of text says less than
+"""Ink of a blob has at most the first share of letter-sized pieces to overrule the network, that of
+one freed from a scan's lines, of which the maps see a little, the second; a picture of the
+network's with more than the third is text, unless the map of text says less than
 `LEAST_TEXT`: grainy woodcuts fall into pieces as small (0.12 on the labelled pages; lettering in
 the panels of a circuit diagram has 0.21)."""
 LEAST_TEXT = 0.17
@@ -139,9 +139,11 @@ def find_regions(
     # Where a figure is, is surer than what it is: that is asked of the whole of it.
     figure = np.maximum(maps[PICTURE], maps[ORNAMENT])
     blobs = _no_text(certain, maps, LETTERS_IN_BLOB, shape)
+    # Looked for only where the maps see anything: it costs as much as the blobs themselves.
+    more = freed_boxes(page.ink, pieces, certain) if figure.max() > POSSIBLE else []
     freed = [
         box
-        for box in _no_text(freed_boxes(page.ink, pieces, certain), maps, LETTERS_IN_FREED, shape)
+        for box in _no_text(more, maps, LETTERS_IN_FREED, shape)
         if cells(figure, box, shape).max() > POSSIBLE
     ]
     ruled = maps[RULED] > figure

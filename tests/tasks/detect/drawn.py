@@ -7,6 +7,8 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
+from tasks.detect.layout import LONG_SIDE
+
 Gray = NDArray[np.uint8]
 SHAPE = (1100, 800)
 """Height and width of the drawn pages."""
@@ -52,6 +54,12 @@ def printed(seed: int, ink: Gray, box: tuple[int, int, int, int]) -> Gray:
     page[y0 - 15 : y1 + 15, x0 - 15 : x1 + 15] = 255
     page[y0:y1, x0:x1] = 255 - cv2.resize(ink, (x1 - x0, y1 - y0), interpolation=cv2.INTER_AREA)
     return page
+
+
+def as_read(box: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """A box in pixels of a drawn page, in those of the page as the networks read it."""
+    x0, y0, x1, y1 = (round(side * LONG_SIDE / SHAPE[0]) for side in box)
+    return (x0, y0, x1, y1)
 
 
 def with_dark_border(page: Gray, depth: int = 40) -> Gray:

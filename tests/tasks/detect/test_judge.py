@@ -22,7 +22,7 @@ from tasks.detect.train.net import JudgeEnsemble, JudgeNet
 from tasks.detect.window import DARKEST, LIGHTEST, SIDE, square, window
 from tests.resources.scan_ornament import initial
 from tests.resources.scan_subjects import country, lake, view
-from tests.tasks.detect.drawn import SHAPE, printed
+from tests.tasks.detect.drawn import as_read, printed
 
 PLATE = (120, 300, 680, 680)
 LETTER = (90, 300, 250, 460)
@@ -34,11 +34,6 @@ LINES = (90, 700, 710, 900)
 def judge() -> RegionJudge:
     """The one that comes with the project."""
     return RegionJudge(WEIGHTS)
-
-
-def _small(box: PixelBox) -> PixelBox:
-    x0, y0, x1, y1 = (round(side * LONG_SIDE / SHAPE[0]) for side in box)
-    return (x0, y0, x1, y1)
 
 
 def _window(page: NDArray[np.float32], box: PixelBox) -> NDArray[np.float32]:
@@ -59,14 +54,14 @@ def test_a_plate_an_initial_and_text_are_told_apart(judge: RegionJudge) -> None:
         (ORNAMENT, letters, LETTER),
         (TEXT, letters, LINES),
     ):
-        odds = np.concatenate([judge(normalise(page), [_small(box)]) for page in pages])
+        odds = np.concatenate([judge(normalise(page), [as_read(box)]) for page in pages])
         assert (odds.argmax(axis=1) == kind).all()
         assert np.median(odds[:, kind]) > 0.7
 
 
 def test_boxes_are_judged_alike_alone_and_together(judge: RegionJudge) -> None:
     page = normalise(_printed(1, initial("A", 320, default_rng(1)), LETTER))
-    boxes = [_small(LETTER), _small(LINES), (0, 0, page.shape[1], page.shape[0])]
+    boxes = [as_read(LETTER), as_read(LINES), (0, 0, page.shape[1], page.shape[0])]
     together = judge(page, boxes)
     assert together.shape == (3, 4)
     assert together.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
@@ -150,7 +145,7 @@ def test_an_ensemble_says_the_mean_of_what_its_members_say(tmp_path: Path) -> No
     for member, opinion in zip(members, (PICTURE, PICTURE, ORNAMENT), strict=True):
         member.head[1].bias.data[opinion] += 6
     page = normalise(_printed(1, initial("A", 320, default_rng(1)), LETTER))
-    boxes = [_small(LETTER), _small(LINES)]
+    boxes = [as_read(LETTER), as_read(LINES)]
     shown = np.stack([_window(page, box) for box in boxes])
     export(JudgeEnsemble(members), FREE_WINDOWS, [shown], tmp_path / JUDGE)
     odds = RegionJudge(tmp_path)(page, boxes)

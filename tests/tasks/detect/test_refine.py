@@ -26,7 +26,7 @@ from tasks.detect.train.pages import Scene
 from tasks.detect.train.refine_fit import covered, loss, make_boxes, turn
 from tasks.detect.window import SIDE, square, window
 from tests.resources.scan_subjects import country, lake, view
-from tests.tasks.detect.drawn import SHAPE, printed, text_page, with_engraving
+from tests.tasks.detect.drawn import SHAPE, as_read, printed, text_page, with_engraving
 
 BOX = (120, 300, 680, 680)
 """In pixels of a drawn page."""
@@ -36,11 +36,6 @@ BOX = (120, 300, 680, 680)
 def refiner() -> Refiner:
     """The one that comes with the project."""
     return Refiner(WEIGHTS)
-
-
-def _small(box: PixelBox) -> PixelBox:
-    x0, y0, x1, y1 = (round(side * LONG_SIDE / SHAPE[0]) for side in box)
-    return (x0, y0, x1, y1)
 
 
 def _page(seed: int) -> NDArray[np.float32]:
@@ -58,23 +53,23 @@ def test_wrong_edges_are_mended(refiner: Refiner, wrong: PixelBox) -> None:
     before, after = [], []
     for seed in range(6):
         page = _page(seed)
-        box = _small(tuple(side + by for side, by in zip(BOX, wrong, strict=True)))
+        box = as_read(tuple(side + by for side, by in zip(BOX, wrong, strict=True)))
         (mended,) = refiner(page, [box])
-        before.append(overlap(box, _small(BOX)))
-        after.append(overlap(mended, _small(BOX)))
+        before.append(overlap(box, as_read(BOX)))
+        after.append(overlap(mended, as_read(BOX)))
     assert np.mean(after) > np.mean(before) + 0.3 * (1 - np.mean(before))
 
 
 def test_right_edges_are_left_nearly_as_they_are(refiner: Refiner) -> None:
     for seed in range(6):
-        (box,) = refiner(_page(seed), [_small(BOX)])
-        assert overlap(box, _small(BOX)) > 0.9
+        (box,) = refiner(_page(seed), [as_read(BOX)])
+        assert overlap(box, as_read(BOX)) > 0.9
 
 
 def test_boxes_are_refined_alike_alone_and_together(refiner: Refiner) -> None:
     page = _page(1)
     height, width = page.shape
-    boxes = [_small(BOX), (0, 0, width, height), (width - 12, height - 12, width, height)]
+    boxes = [as_read(BOX), (0, 0, width, height), (width - 12, height - 12, width, height)]
     together = refiner(page, boxes)
     assert [refiner(page, [box])[0] for box in boxes] == together == refiner(page, boxes)
     assert refiner(page, []) == []
@@ -139,7 +134,7 @@ def test_weights_that_are_missing_or_something_else_say_so(tmp_path: Path) -> No
 def test_the_network_says_how_far_each_row_and_column_is_covered(
     tmp_path: Path, said: float, times: float
 ) -> None:
-    page, box = _page(1), _small(BOX)
+    page, box = _page(1), as_read(BOX)
     net = RefineNet().eval()
     for profile in (net.rows, net.columns):
         profile[2].weight.data[:] = 0.0
